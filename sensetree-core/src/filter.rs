@@ -1,0 +1,138 @@
+//! What a search, a count or a removal is restricted to.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DocumentKey, Error, PathRules, Result};
+
+/// A folder: itself and everything under it, at segment boundaries. `/notes` never means `/notes-old`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scope(DocumentKey);
+
+impl Scope {
+    /// The folder at `path`; a relative path is taken from the current directory.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for an empty path, [`Error::Io`] when there is no current directory to start from.
+    pub fn folder(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        if path.as_os_str().is_empty() {
+            return Err(Error::invalid("a scope needs a folder, the path given is empty"));
+        }
+        let absolute = std::path::absolute(path).map_err(Error::io("find the absolute path of", path))?;
+        Ok(Self(DocumentKey::from_path(absolute)))
+    }
+
+    /// The folder written as text under given rules.
+    pub fn new(path: &str, rules: PathRules) -> Self {
+        Self(DocumentKey::new(path, rules))
+    }
+
+    /// The folder's own key.
+    pub fn key(&self) -> &DocumentKey {
+        &self.0
+    }
+
+    /// Whether a document lies in this folder, or is this very path.
+    pub fn contains(&self, key: &DocumentKey) -> bool {
+        key == &self.0 || key.as_str().starts_with(&*self.0.folder_prefix())
+    }
+}
+
+/// Which documents count. The default lets everything through; conditions of different kinds must all hold.
+///
+/// A store applies the filter itself, before any limit: a limit of 3 inside a folder gives three from that folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filter {
+    scopes: Vec<Scope>,
+    documents: Option<Vec<DocumentKey>>,
+}
+
+impl Filter {
+    /// No condition.
+    pub fn everything() -> Self {
+        Self::default()
+    }
+
+    /// Only documents under this folder. Called again: under any of the folders.
+    #[must_use]
+    pub fn under(mut self, scope: Scope) -> Self {
+        self.scopes.push(scope);
+        self
+    }
+
+    /// Only these documents. No document at all when `keys` is empty.
+    #[must_use]
+    pub fn documents(mut self, keys: impl IntoIterator<Item = DocumentKey>) -> Self {
+        self.documents = Some(keys.into_iter().collect());
+        self
+    }
+
+    /// The folders, any of which may hold the document; empty means every folder.
+    pub fn scopes(&self) -> &[Scope] {
+        &self.scopes
+    }
+
+    /// The documents allowed, if they were listed.
+    pub fn listed(&self) -> Option<&[DocumentKey]> {
+        self.documents.as_deref()
+    }
+
+    /// Whether the filter lets a document through. This is the rule that stores translate.
+    pub fn matches(&self, key: &DocumentKey) -> bool {
+        (self.scopes.is_empty() || self.scopes.iter().any(|scope| scope.contains(key)))
+            && self.documents.as_ref().is_none_or(|keys| keys.contains(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn contains(scope: &str, path: &str, rules: PathRules) -> bool {
+        Scope::new(scope, rules).contains(&DocumentKey::new(path, rules))
+    }
+
+    #[test]
+    fn a_scope_ends_at_a_segment() {
+        assert!(contains("/notes", "/notes/a.md", PathRules::Posix));
+        assert!(!contains("/notes", "/notes-old/b.md", PathRules::Posix));
+        assert!(contains("/notes/", "/notes", PathRules::Posix));
+        assert!(contains("/", "/notes/a.md", PathRules::Posix));
+    }
+
+    #[test]
+    fn windows_scopes_ignore_case_and_posix_scopes_do_not() {
+        assert!(contains(r"C:\data_x", r"C:\data_x\q.txt", PathRules::Windows));
+        assert!(contains(r"D:\docs", r"d:\Docs\R.md", PathRules::Windows));
+        assert!(!contains("D:/docs", "d:/Docs/R.md", PathRules::Posix));
+        assert!(contains(r"C:\", r"c:\a", PathRules::Windows));
+        assert!(contains(r"\\srv\s", r"\\?\UNC\SRV\s\b", PathRules::Windows));
+    }
+
+    #[test]
+    fn an_empty_list_of_documents_matches_nothing() {
+        let filter = Filter::everything().documents([]);
+        assert!(!filter.matches(&DocumentKey::new("/a", PathRules::Posix)));
+    }
+
+    /// Compares segment by segment, the way a person would.
+    fn oracle(scope: &str, path: &str) -> bool {
+        let segments = |p: &str| p.split('/').filter(|s| !s.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        segments(path).starts_with(&segments(scope))
+    }
+
+    proptest! {
+        #[test]
+        fn scopes_agree_with_a_comparison_of_segments(
+            scope in prop::collection::vec("[ab%_'\\[]{1,2}", 0..4),
+            path in prop::collection::vec("[ab%_'\\[]{1,2}", 0..5),
+        ) {
+            let (scope, path) = (format!("/{}", scope.join("/")), format!("/{}", path.join("/")));
+            prop_assert_eq!(contains(&scope, &path, PathRules::Posix), oracle(&scope, &path));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Small text rules that more than one crate needs.
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+/// The first `count` characters. Never cuts inside a character.
+///
+/// ```
+/// assert_eq!(sensetree_core::text::first_chars("crème", 3), "crè");
+/// ```
+pub fn first_chars(text: &str, count: usize) -> &str {
+    match text.char_indices().nth(count) {
+        Some((at, _)) => &text[..at],
+        None => text,
+    }
+}
+
+/// Whether there is nothing in the text that a person would call content: only white space, control and zero-width characters.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.is_control() || is_zero_width(c))
+}
+
+/// Whether the text has a letter or a digit, in any script.
+pub fn has_word(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}
+
+fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{00AD}' | '\u{202A}'..='\u{202E}')
+}
+
+/// Lower case without accents, in a form where composed and decomposed spellings are equal.
+///
+/// ```
+/// use sensetree_core::text::fold;
+/// assert_eq!(fold("Crème Brûlée, ŁÓDKA"), "creme brulee, lodka");
+/// ```
+pub fn fold(text: &str) -> String {
+    text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).map(plain_letter).nfc().collect()
+}
+
+/// Letters whose stroke or ligature Unicode does not decompose.
+fn plain_letter(c: char) -> char {
+    match c {
+        'ł' => 'l',
+        'ø' => 'o',
+        'đ' | 'ð' => 'd',
+        'ħ' => 'h',
+        'ŧ' => 't',
+        'ı' => 'i',
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_at_characters() {
+        let text = format!("{}é🚲 and more", "a".repeat(799));
+        let cut = first_chars(&text, 800);
+        assert_eq!(cut.chars().count(), 800);
+        assert!(cut.ends_with('é'));
+    }
+
+    #[test]
+    fn blank_is_what_a_person_would_call_blank() {
+        for blank in ["", "   ", "\u{200B}", "\n\t\u{FEFF}"] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        assert!(!is_blank("!!!"));
+        assert!(!has_word("!!! — …"));
+        assert!(has_word("保証書"));
+    }
+}

@@ -1,0 +1,1 @@
+//! Embedders of sensetree: any sentence-transformers-like ONNX model

@@ -1,0 +1,1 @@
+//! Judgements, metrics and collection readers of sensetree

@@ -1,0 +1,1 @@
+//! Rank and score fusion rules of sensetree

@@ -1,0 +1,1 @@
+//! Indexing side of sensetree: walk, extract, chunk, embed, commit

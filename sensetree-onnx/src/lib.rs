@@ -1,0 +1,1 @@
+//! ONNX Runtime, tokenizers and model files, shared by the embedder and the rerankers of sensetree

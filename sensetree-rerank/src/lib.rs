@@ -1,0 +1,1 @@
+//! Rerankers of sensetree: ONNX cross-encoders and late interaction

@@ -1,0 +1,1 @@
+//! LanceDB store of sensetree: vectors and BM25 in one table
