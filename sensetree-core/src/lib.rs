@@ -47,7 +47,7 @@ mod store;
 pub mod testing;
 pub mod text;
 
-pub use candidate::{Candidate, Evidence, Hit, Leg, Passage, RankedList, Ranked};
+pub use candidate::{Candidate, Evidence, Hit, Leg, Passage, Ranked, RankedList};
 pub use document::{Chunk, Document, DocumentInfo, FileStamp, Location};
 pub use embedder::Embedder;
 pub use embedding::{Embedding, Fingerprint};

@@ -8,9 +8,8 @@ use std::{
 use async_trait::async_trait;
 
 use crate::{
-    Chunk, ChunkId, Document, DocumentInfo, DocumentKey, Embedding, Error, Filter, Fingerprint, Hit, Passage, Result, SparseRetriever,
-    Store, StoreStats, order,
-    text::fold,
+    Chunk, ChunkId, Document, DocumentInfo, DocumentKey, Embedding, Error, Filter, Fingerprint, Hit, Passage, Result,
+    SparseRetriever, Store, StoreStats, order, text::fold,
 };
 
 /// Term frequency saturation of BM25.

@@ -1,8 +1,9 @@
 use std::{collections::HashSet, future::Future, sync::Arc};
 
 use crate::{
-    Candidate, Chunk, ChunkId, Document, DocumentKey, Embedder, Embedding, Error, Evidence, Filter, Fingerprint, Fusion, Hit, Leg,
-    Location, Passage, PathRules, Query, RankedList, Reranker, Result, Scope, SparseRetriever, Stage, Store, memory::MemoryStore,
+    Candidate, Chunk, ChunkId, Document, DocumentKey, Embedder, Embedding, Error, Evidence, Filter, Fingerprint, Fusion, Hit,
+    Leg, Location, Passage, PathRules, Query, RankedList, Reranker, Result, Scope, SparseRetriever, Stage, Store,
+    memory::MemoryStore,
 };
 
 fn key(path: &str) -> DocumentKey {
@@ -73,7 +74,11 @@ async fn nearest_is_exact_ordered_and_filtered(store: &dyn Store) {
     let query = vector(dimension, 1.0);
 
     let inside = store.nearest(&query, &scope("/far"), 3).await.expect("a search in a folder works");
-    assert_eq!(ids(&inside), [("/far/0".into(), 0), ("/far/1".into(), 0), ("/far/2".into(), 0)], "the folder is searched, not the best of all");
+    assert_eq!(
+        ids(&inside),
+        [("/far/0".into(), 0), ("/far/1".into(), 0), ("/far/2".into(), 0)],
+        "the folder is searched, not the best of all"
+    );
     assert!((inside[0].score - 0.3).abs() < 1e-3, "the score is the cosine, got {}", inside[0].score);
 
     let near = store.nearest(&query, &Filter::everything(), 5).await.expect("a search works");
@@ -87,7 +92,11 @@ async fn nearest_is_exact_ordered_and_filtered(store: &dyn Store) {
     let listed = Filter::everything().documents([key("/far/1"), key("/nowhere")]);
     assert_eq!(ids(&store.nearest(&query, &listed, 9).await.expect("a list of documents is a filter")), [("/far/1".into(), 0)]);
     let none = Filter::everything().documents([]);
-    assert_eq!(store.nearest(&query, &none, 9).await.expect("an empty list is a filter"), [], "an empty list lets nothing through");
+    assert_eq!(
+        store.nearest(&query, &none, 9).await.expect("an empty list is a filter"),
+        [],
+        "an empty list lets nothing through"
+    );
 }
 
 async fn commit_replaces_whole_documents(store: &dyn Store) {
@@ -127,8 +136,20 @@ async fn commit_refuses_what_it_cannot_hold(store: &dyn Store) {
 }
 
 /// Names that break SQL, patterns and ranges when they are not treated as data.
-const NAMES: [&str; 12] =
-    ["Bea's plans", "\"draft\"", "100%_x", "[a-z]", "back\\slash", "line\nbreak", "; DROP TABLE", "Prüfung", "保証書", "a b", "0", "🚲"];
+const NAMES: [&str; 12] = [
+    "Bea's plans",
+    "\"draft\"",
+    "100%_x",
+    "[a-z]",
+    "back\\slash",
+    "line\nbreak",
+    "; DROP TABLE",
+    "Prüfung",
+    "保証書",
+    "a b",
+    "0",
+    "🚲",
+];
 
 async fn names_are_only_data(store: &dyn Store) {
     let dimension = store.fingerprint().dimension();
@@ -138,7 +159,8 @@ async fn names_are_only_data(store: &dyn Store) {
     });
     store.commit(documents.collect(), &[]).await.expect("names of any characters are stored");
     for name in NAMES {
-        let found = store.nearest(&vector(dimension, 1.0), &scope(&format!("/n/{name}")), 9).await.expect("any folder can be searched");
+        let found =
+            store.nearest(&vector(dimension, 1.0), &scope(&format!("/n/{name}")), 9).await.expect("any folder can be searched");
         assert_eq!(ids(&found), [(path(name), 0)], "the folder {name:?} holds its own file only");
         assert_eq!(*found[0].passage.path, std::path::PathBuf::from(path(name)), "the path comes back as it was given");
     }
@@ -172,7 +194,8 @@ where
     R: SparseRetriever,
     F: Future<Output = R>,
 {
-    let texts = |texts: &[(&str, &str)]| texts.iter().map(|(path, text)| document(dimension, path, &[(text, 0.5)])).collect::<Vec<_>>();
+    let texts =
+        |texts: &[(&str, &str)]| texts.iter().map(|(path, text)| document(dimension, path, &[(text, 0.5)])).collect::<Vec<_>>();
     let everything = Filter::everything();
 
     let retriever = fill(texts(&[
@@ -185,7 +208,8 @@ where
     ]))
     .await;
     let first = async |query: &str| -> Option<String> {
-        let hits = retriever.retrieve(query, &everything, 10).await.unwrap_or_else(|e| panic!("the query {query:?} is an error: {e:?}"));
+        let hits =
+            retriever.retrieve(query, &everything, 10).await.unwrap_or_else(|e| panic!("the query {query:?} is an error: {e:?}"));
         hits.first().map(|hit| hit.id.key.to_string())
     };
     for (query, path) in [
@@ -208,7 +232,8 @@ where
     }
     first(&"pepper (\"a: ".repeat(1000)).await;
 
-    let mut many: Vec<Document> = (0..50).map(|i| document(dimension, &format!("/out/{i:02}"), &[("tin tin tin", 0.5)])).collect();
+    let mut many: Vec<Document> =
+        (0..50).map(|i| document(dimension, &format!("/out/{i:02}"), &[("tin tin tin", 0.5)])).collect();
     many.extend((0..10).map(|i| document(dimension, &format!("/in/{i:02}"), &[("one tin among many other words", 0.5)])));
     let retriever = fill(many).await;
     let inside = retriever.retrieve("tin", &scope("/in"), 10).await.expect("a folder can be searched by words");
@@ -287,7 +312,10 @@ pub fn fusion_suite(fusion: &dyn Fusion) {
     let best = fusion.best(&[Leg::Dense, Leg::Sparse]);
     assert!(fused.iter().all(|f| f.score.is_finite() && f.score <= best + 1e-12), "no score is above the best possible, {best}");
     for pair in fused.windows(2) {
-        assert!(pair[0].score > pair[1].score || (pair[0].score == pair[1].score && pair[0].id < pair[1].id), "best first, ties by id");
+        assert!(
+            pair[0].score > pair[1].score || (pair[0].score == pair[1].score && pair[0].id < pair[1].id),
+            "best first, ties by id"
+        );
     }
     let repeated = fusion.fuse(&[list(Leg::Dense, &["a", "a", "b"]), list(Leg::Sparse, &["b"])]);
     assert_eq!(repeated.len(), 2, "a repeat counts once");
