@@ -1,0 +1,119 @@
+use std::sync::Arc;
+
+use sensetree_core::{Embedder, Error, Fusion, Leg, Reranker, Result, SparseRetriever, Stage, Store};
+use sensetree_fusion::Rrf;
+
+use super::{Parts, Pipeline, RerankOrder, rerank::Rerank};
+use crate::{Existence, OnDisk, Settings};
+
+/// Assembles a [`Pipeline`]. Every part but embedder and store has a default, stated at its setter.
+#[derive(Debug)]
+#[must_use = "call build()"]
+pub struct PipelineBuilder {
+    embedder: Arc<dyn Embedder>,
+    store: Arc<dyn Store>,
+    sparse: Option<Arc<dyn SparseRetriever>>,
+    fusion: Arc<dyn Fusion>,
+    reranker: Option<Arc<dyn Reranker>>,
+    order: RerankOrder,
+    stages: Vec<Arc<dyn Stage>>,
+    existence: Option<Arc<dyn Existence>>,
+    settings: Settings,
+}
+
+impl PipelineBuilder {
+    pub(super) fn new(embedder: Arc<dyn Embedder>, store: Arc<dyn Store>) -> Self {
+        Self {
+            embedder,
+            store,
+            sparse: None,
+            fusion: Arc::new(Rrf::default()),
+            reranker: None,
+            order: RerankOrder::default(),
+            stages: Vec::new(),
+            existence: Some(Arc::new(OnDisk)),
+            settings: Settings::default(),
+        }
+    }
+
+    /// Adds the leg that finds exact words. Default: none, dense only.
+    pub fn sparse(mut self, retriever: impl SparseRetriever) -> Self {
+        self.sparse = Some(Arc::new(retriever));
+        self
+    }
+
+    /// How the legs are merged. Default: reciprocal rank fusion, k = 60, both legs alike.
+    pub fn fusion(mut self, fusion: impl Fusion) -> Self {
+        self.fusion = Arc::new(fusion);
+        self
+    }
+
+    /// Adds a reranker for the best `clamp(limit × 3, 20, 100)` candidates. Default: none, fused order.
+    pub fn reranker(mut self, reranker: impl Reranker) -> Self {
+        self.reranker = Some(Arc::new(reranker));
+        self
+    }
+
+    /// What the reranker's scores do to the order. Default: [`RerankOrder::Score`].
+    pub fn rerank_order(mut self, order: RerankOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Adds a stage between reranking and the final page; several run in the order in which they were added. Default: none.
+    pub fn stage(mut self, stage: impl Stage) -> Self {
+        self.stages.push(Arc::new(stage));
+        self
+    }
+
+    /// How to find out whether a document is still there. Default: [`OnDisk`].
+    pub fn existence(mut self, existence: impl Existence) -> Self {
+        self.existence = Some(Arc::new(existence));
+        self
+    }
+
+    /// For documents that are not files: takes all of them to be there.
+    pub fn without_existence_check(mut self) -> Self {
+        self.existence = None;
+        self
+    }
+
+    /// Applies the switches: what is off is not asked, and the page says that it is off. Default: everything on.
+    pub fn settings(mut self, settings: &Settings) -> Self {
+        self.settings = settings.clone();
+        self
+    }
+
+    /// Checks that the parts fit together.
+    ///
+    /// # Errors
+    /// [`Error::FingerprintMismatch`] when the store was filled by another embedder, [`Error::InvalidInput`] when no leg is left.
+    pub fn build(self) -> Result<Pipeline> {
+        self.store.fingerprint().expect(self.embedder.fingerprint())?;
+        const OFF: &str = "switched off in the settings";
+        let retrieval = &self.settings.retrieval;
+        let sparse_off = if retrieval.hybrid { "no sparse retriever" } else { OFF };
+        let rerank_off = if retrieval.rerank { "no reranker" } else { OFF };
+        let sparse = self.sparse.filter(|_| retrieval.hybrid);
+        let reranker = self.reranker.filter(|_| retrieval.rerank);
+        let sparse_counts = sparse.is_some() && self.fusion.weight(Leg::Sparse) > 0.0;
+        if self.fusion.weight(Leg::Dense) <= 0.0 && !sparse_counts {
+            return Err(Error::invalid(
+                "no leg is left: the fusion gives dense no weight and there is no sparse retriever; add one",
+            ));
+        }
+        Ok(Pipeline {
+            parts: Arc::new(Parts {
+                embedder: self.embedder,
+                store: self.store,
+                sparse,
+                sparse_off,
+                rerank_off,
+                fusion: self.fusion,
+                rerank: reranker.map(|reranker| Rerank::new(reranker, self.order)),
+                stages: self.stages,
+                existence: self.existence,
+            }),
+        })
+    }
+}

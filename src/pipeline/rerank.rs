@@ -1,0 +1,102 @@
+use std::{collections::HashMap, sync::Arc};
+
+use async_trait::async_trait;
+use sensetree_core::{
+    Candidate, DocumentKey, Error, Query, Ranked, Reranker, Result, ScoreScale, Stage, order, text::first_chars,
+};
+use sensetree_fusion::RRF_K;
+
+/// The name in reports.
+pub(super) const NAME: &str = "rerank";
+/// Candidates that are scored: `limit` times this, within [`SHORTLIST_RANGE`].
+const SHORTLIST_PER_RESULT: usize = 3;
+const SHORTLIST_RANGE: (usize, usize) = (20, 100);
+/// Chunks of one file on the shortlist, so that one long file does not crowd out the others.
+const CHUNKS_PER_FILE: usize = 3;
+/// Characters of a passage that are scored; a chunk's opening says most.
+const PASSAGE_CHARS: usize = 800;
+
+/// What a reranker's scores do to the order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RerankOrder {
+    /// By the score alone: for models trained to rerank.
+    #[default]
+    Score,
+    /// By reciprocal rank fusion (k = 60) of the fused order and the order by score: for rerankers that know part of the truth,
+    /// such as late interaction with an embedding model.
+    Blend,
+}
+
+/// Scores a shortlist; what was not scored follows in fused order.
+#[derive(Debug)]
+pub(super) struct Rerank {
+    reranker: Arc<dyn Reranker>,
+    order: RerankOrder,
+}
+
+impl Rerank {
+    pub(super) fn new(reranker: Arc<dyn Reranker>, order: RerankOrder) -> Self {
+        Self { reranker, order }
+    }
+
+    pub(super) fn scale(&self) -> ScoreScale {
+        self.reranker.scale()
+    }
+}
+
+#[async_trait]
+impl Stage for Rerank {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    async fn apply(&self, query: &Query, candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
+        let size = (query.page_size() * SHORTLIST_PER_RESULT).clamp(SHORTLIST_RANGE.0, SHORTLIST_RANGE.1);
+        let (mut shortlist, rest) = split(candidates, size);
+        let passages: Vec<&str> = shortlist.iter().map(|c| first_chars(&c.passage.text, PASSAGE_CHARS)).collect();
+        let scores = self.reranker.score(query.text(), &passages).await?;
+        if scores.len() != shortlist.len() {
+            let reason = format!("it gave {} scores for {} passages", scores.len(), shortlist.len());
+            return Err(Error::contract(self.reranker.name(), reason));
+        }
+        if let Some(score) = scores.iter().find(|score| !score.is_finite()) {
+            return Err(Error::contract(self.reranker.name(), format!("it gave a passage the score {score}")));
+        }
+        for (candidate, score) in shortlist.iter_mut().zip(scores) {
+            candidate.evidence.rerank = Some(Ranked { rank: 0, score: f64::from(score) });
+        }
+        let fused_places: HashMap<_, _> = shortlist.iter().zip(1u32..).map(|(c, place)| (c.id.clone(), place)).collect();
+        order::sort_ranked(&mut shortlist, score, |c| &c.id);
+        for (candidate, rank) in shortlist.iter_mut().zip(1..) {
+            candidate.evidence.rerank = Some(Ranked { rank, score: score(candidate) });
+        }
+        if self.order == RerankOrder::Blend {
+            let share = |rank: u32| 1.0 / (RRF_K + f64::from(rank));
+            let blended = |c: &Candidate| share(fused_places[&c.id]) + c.evidence.rerank.map_or(0.0, |r| share(r.rank));
+            order::sort_ranked(&mut shortlist, blended, |c| &c.id);
+        }
+        shortlist.extend(rest);
+        Ok(shortlist)
+    }
+}
+
+fn score(candidate: &Candidate) -> f64 {
+    candidate.evidence.rerank.map_or(f64::NAN, |rerank| rerank.score)
+}
+
+/// The first `size` candidates with at most [`CHUNKS_PER_FILE`] of each file, and all others in their order.
+fn split(candidates: Vec<Candidate>, size: usize) -> (Vec<Candidate>, Vec<Candidate>) {
+    let mut of_file: HashMap<DocumentKey, usize> = HashMap::new();
+    let (mut shortlist, mut rest) = (Vec::new(), Vec::new());
+    for candidate in candidates {
+        let count = of_file.entry(candidate.id.key.clone()).or_default();
+        if shortlist.len() < size && *count < CHUNKS_PER_FILE {
+            *count += 1;
+            shortlist.push(candidate);
+        } else {
+            rest.push(candidate);
+        }
+    }
+    (shortlist, rest)
+}

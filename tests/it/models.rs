@@ -1,0 +1,202 @@
+//! Real ONNX Runtime, real graphs: small generated ones for every shape, and all-MiniLM-L6-v2.
+
+use std::{fs, path::Path, time::Duration};
+
+use sensetree::{
+    Embedder, Error, Reranker,
+    embed::{ModelFolder, ModelOptions, OnnxEmbedder, Precision},
+    rerank::{CrossEncoder, LateInteraction},
+    testing::{embedder_suite, reranker_suite},
+};
+use serde_json::Value;
+
+use super::support::{fixture_model, minilm, minilm_folder, run};
+
+fn expected(file: &str) -> Value {
+    let path = fixture_model(file);
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).expect("the fixture is JSON")
+}
+
+fn vector(value: &Value) -> Vec<f32> {
+    value.as_array().expect("a vector").iter().map(|v| v.as_f64().expect("a number") as f32).collect()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+#[test]
+fn generated_embedders_agree_with_the_reference() {
+    run(async {
+        let expected = expected("expected.json");
+        for name in ["bert-embedder", "xlmr-embedder"] {
+            let embedder = OnnxEmbedder::open(fixture_model(name)).await.expect("the model loads");
+            for case in expected["models"][name]["cases"].as_array().expect("cases") {
+                let text = case["text"].as_str().expect("a text");
+                let query = embedder.embed_query(text).await.expect("the query is embedded");
+                let passage = embedder.embed_passages(&[text]).await.expect("the passage is embedded").remove(0);
+                for (what, ours, theirs) in [("query", query, "embed_query"), ("passage", passage, "embed_passage")] {
+                    let theirs = vector(&case[theirs]["vector"]);
+                    for (a, b) in ours.as_slice().iter().zip(&theirs) {
+                        assert!((a - b).abs() < 1e-4, "{name}, {what} {text:?}: {a} instead of {b}");
+                    }
+                    assert_eq!(ours.dimension(), theirs.len());
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn generated_cross_encoders_agree_with_the_reference() {
+    run(async {
+        let expected = expected("expected.json");
+        for name in ["bert-cross-encoder", "xlmr-cross-encoder", "overlap-reranker"] {
+            let reranker = CrossEncoder::open(fixture_model(name)).await.expect("the model loads");
+            for case in expected["models"][name]["cases"].as_array().expect("cases") {
+                let text = |field: &str| case[field].as_str().expect("a text").to_owned();
+                let score = reranker.score(&text("query"), &[&text("passage")]).await.expect("the pair is scored")[0];
+                let logit = case["logit"].as_f64().expect("a logit") as f32;
+                assert!(
+                    (score - logit).abs() < 1e-4,
+                    "{name}, {:?} and {:?}: {score} instead of {logit}",
+                    text("query"),
+                    text("passage")
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn minilm_agrees_with_the_reference_in_both_precisions() {
+    run(async {
+        let expected = expected("minilm-expected.json");
+        let folder = ModelFolder::open(minilm_folder()).expect("the model is there");
+        // The 8-bit kernels differ between processors, so their vectors agree less closely.
+        for (precision, field, least) in [(Precision::Fp32, "fp32", 0.9999), (Precision::Int8, "int8", 0.95)] {
+            let options = ModelOptions::default().with_precision(precision);
+            let embedder = OnnxEmbedder::load(&folder, &options).await.expect("the model loads");
+            for case in expected["cases"].as_array().expect("cases") {
+                let text = case["text"].as_str().expect("a text");
+                let ours = embedder.embed_query(text).await.expect("the text is embedded");
+                let agreement = cosine(ours.as_slice(), &vector(&case[field]));
+                assert!(agreement >= least, "{field}, {text:.40?}: cosine {agreement}");
+            }
+        }
+    });
+}
+
+#[test]
+fn models_keep_their_contracts() {
+    run(async {
+        for name in ["bert-embedder", "xlmr-embedder"] {
+            embedder_suite(&OnnxEmbedder::open(fixture_model(name)).await.expect("the model loads")).await;
+        }
+        // The int8 graph: a vector must not depend on what else is in the call.
+        let embedder = minilm().await;
+        embedder_suite(&*embedder).await;
+        for name in ["bert-cross-encoder", "xlmr-cross-encoder", "overlap-reranker"] {
+            reranker_suite(&CrossEncoder::open(fixture_model(name)).await.expect("the model loads")).await;
+        }
+        reranker_suite(&LateInteraction::new(embedder.model().clone())).await;
+    });
+}
+
+#[test]
+fn the_overlap_graph_prefers_the_passage_with_the_words() {
+    run(async {
+        let reranker = CrossEncoder::open(fixture_model("overlap-reranker")).await.expect("the model loads");
+        let scores = reranker.score("garden water", &["a story about the city", "water for the garden"]).await.expect("scores");
+        assert!(scores[1] > scores[0], "{scores:?}");
+    });
+}
+
+#[test]
+fn prefixes_come_from_the_model_and_go_before_the_text_once() {
+    run(async {
+        let embedder = OnnxEmbedder::open(fixture_model("xlmr-embedder")).await.expect("the model loads");
+        assert_eq!((&*embedder.recipe().query_prefix, &*embedder.recipe().passage_prefix), ("query: ", "passage: "));
+        let query = embedder.embed_query("lamp").await.expect("the query is embedded");
+        let passage = embedder.embed_passages(&["lamp"]).await.expect("the passage is embedded").remove(0);
+        assert!(query.cosine(&passage) < 0.9999, "the prefixes make a difference");
+    });
+}
+
+#[test]
+fn late_interaction_prefers_the_passage_that_answers() {
+    run(async {
+        let reranker = LateInteraction::new(minilm().await.model().clone());
+        let passages = ["The recipe needs two eggs.", "The boiler was serviced on 12 May by the plumber."];
+        let scores = reranker.score("when was the heating maintained?", &passages).await.expect("scores");
+        assert!(scores[1] > scores[0], "{scores:?}");
+    });
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder is made");
+    for entry in fs::read_dir(from).expect("the folder is there") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a file is copied");
+        }
+    }
+}
+
+#[test]
+fn a_missing_or_damaged_model_is_named() {
+    run(async {
+        let missing = OnnxEmbedder::open("no/such/model").await.expect_err("there is none");
+        assert!(
+            matches!(&missing, Error::ModelUnavailable { model, hint } if model == "model" && hint.contains("no/such/model")),
+            "{missing}"
+        );
+
+        let damaged = |damage: fn(&Path)| async move {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            copy_folder(&fixture_model("bert-embedder"), folder.path());
+            damage(folder.path());
+            OnnxEmbedder::open(folder.path()).await.expect_err("the model is damaged").chain()
+        };
+        let cut = damaged(|folder| {
+            let graph = folder.join("onnx/model.onnx");
+            let bytes = fs::read(&graph).expect("the graph is there");
+            fs::write(graph, &bytes[..bytes.len() / 2]).expect("the graph is cut");
+        });
+        assert!(cut.await.contains("model.onnx cannot be loaded"));
+        let text = damaged(|folder| fs::write(folder.join("tokenizer.json"), "{").expect("the file is written"));
+        assert!(text.await.contains("tokenizer.json is damaged"));
+        let pooling = damaged(|folder| fs::write(folder.join("1_Pooling/config.json"), "{").expect("the file is written"));
+        assert!(pooling.await.contains("1_Pooling/config.json is damaged"));
+        let graph = damaged(|folder| fs::remove_file(folder.join("onnx/model.onnx")).expect("the graph is removed"));
+        assert!(graph.await.contains("has no auto graph"));
+    });
+}
+
+#[test]
+fn inference_never_blocks_the_executor() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(async {
+        let embedder = minilm().await;
+        let texts: Vec<String> = (0..100).map(|i| format!("chunk {i} {}", "with some more words ".repeat(10))).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut ticks = 0;
+        let mut ticker = tokio::time::interval(Duration::from_millis(10));
+        ticker.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut embedding = std::pin::pin!(embedder.embed_passages(&texts));
+        let vectors = loop {
+            tokio::select! {
+                biased;
+                _ = ticker.tick() => ticks += 1,
+                vectors = &mut embedding => break vectors.expect("the texts are embedded"),
+            }
+        };
+        assert_eq!(vectors.len(), 100);
+        assert!(ticks > 10, "the timer ran {ticks} times beside 100 inferences");
+    });
+}

@@ -1,0 +1,9 @@
+//! One binary for all integration tests: every further one would link the database again.
+
+mod it {
+    mod command_line;
+    mod models;
+    mod pipeline;
+    mod store;
+    mod support;
+}
