@@ -45,11 +45,11 @@ async fn demo() -> Result<()> {
     bar.finish_and_clear();
     println!(
         "  {} new, {} changed, {} unchanged, {} by name only; {} chunks embedded in {:.1} s",
-        report.new.len(),
-        report.changed.len(),
+        report.new,
+        report.changed,
         report.unchanged,
         report.skipped.len(),
-        report.chunks_embedded,
+        report.chunks,
         started.elapsed().as_secs_f64()
     );
 

@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = Arc::new(LanceStore::open(cache.join("quickstart"), embedder.fingerprint()).await?);
 
     let report = Indexer::builder(embedder.clone(), store.clone()).build()?.sync(&[folder.clone()], |_| {}).await?;
-    println!("{} files are new, {} unchanged", report.new.len(), report.unchanged);
+    println!("{} files are new, {} unchanged", report.new, report.unchanged);
 
     let pipeline = Pipeline::builder(embedder.clone(), store.clone())
         .sparse(store)

@@ -162,17 +162,13 @@ async fn index(indexer: &Indexer, folders: &[PathBuf]) -> Result<ExitCode> {
 fn print_report(report: &Report) {
     println!(
         "{} new, {} changed, {} unchanged, {} removed; {} chunks embedded",
-        report.new.len(),
-        report.changed.len(),
-        report.unchanged,
-        report.removed.len(),
-        report.chunks_embedded
+        report.new, report.changed, report.unchanged, report.removed, report.chunks
     );
-    for (path, reason) in &report.skipped {
-        anstream::println!("{DIM}by name only: {} ({reason}){DIM:#}", path.display());
+    for file in &report.skipped {
+        anstream::println!("{DIM}by name only: {} ({}){DIM:#}", file.path.display(), file.reason);
     }
-    for (path, reason) in &report.failed {
-        anstream::println!("{BAD}failed:{BAD:#} {} ({reason})", path.display());
+    for file in &report.failed {
+        anstream::println!("{BAD}failed:{BAD:#} {} ({})", file.path.display(), file.reason);
     }
     for warning in &report.warnings {
         anstream::println!("{WARN}warning:{WARN:#} {warning}");

@@ -14,22 +14,22 @@ use sensetree::{
     rerank::{CrossEncoder, LateInteraction, LazyReranker},
 };
 
-pub const MODEL: &str = "all-MiniLM-L6-v2";
+pub(crate) const MODEL: &str = "all-MiniLM-L6-v2";
 
-pub const BOLD: Style = Style::new().bold();
-pub const DIM: Style = Style::new().dimmed();
-pub const GOOD: Style = AnsiColor::Green.on_default();
-pub const WARN: Style = AnsiColor::Yellow.on_default();
-pub const BAD: Style = AnsiColor::Red.on_default().bold();
-pub const PATH: Style = AnsiColor::Cyan.on_default().bold();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const PATH: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Where models, the ONNX Runtime library and the examples' stores are.
-pub fn cache() -> Result<PathBuf> {
+pub(crate) fn cache() -> Result<PathBuf> {
     cache_folder().ok_or_else(|| Error::InvalidInput("there is no home folder; set SENSETREE_CACHE to a folder of yours".into()))
 }
 
 /// The model in `SENSETREE_MODEL_DIR`, in the cache, or from the hub.
-pub async fn embedder(precision: Precision, threads: Option<NonZero<usize>>) -> Result<Arc<OnnxEmbedder>> {
+pub(crate) async fn embedder(precision: Precision, threads: Option<NonZero<usize>>) -> Result<Arc<OnnxEmbedder>> {
     let folder = match std::env::var_os("SENSETREE_MODEL_DIR").filter(|dir| !dir.is_empty()) {
         Some(named) => ModelFolder::open(named)?,
         None => {
@@ -51,7 +51,7 @@ pub async fn embedder(precision: Precision, threads: Option<NonZero<usize>>) -> 
 
 /// Adds a reranker: `late` reads the embedding model's token states; anything else is a cross-encoder in a folder, in the
 /// cache, or on the hub, loaded when it is first asked. One that cannot be had is reported on every page.
-pub fn with_reranker(builder: PipelineBuilder, name: &str, embedder: &OnnxEmbedder) -> PipelineBuilder {
+pub(crate) fn with_reranker(builder: PipelineBuilder, name: &str, embedder: &OnnxEmbedder) -> PipelineBuilder {
     if name == "late" {
         let recipe = embedder.recipe();
         let late = LateInteraction::new(embedder.model().clone()).with_prefixes(&recipe.query_prefix, &recipe.passage_prefix);
@@ -77,7 +77,7 @@ async fn cross_encoder(name: String) -> Result<CrossEncoder> {
 }
 
 /// A bar on standard error that follows an indexing run; nothing when that is not a terminal.
-pub fn bar() -> ProgressBar {
+pub(crate) fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:24!} [{bar:24}] {pos}/{len} files, {per_sec}")
         .expect("the template is fixed and right")
         .progress_chars("=> ");
@@ -86,22 +86,19 @@ pub fn bar() -> ProgressBar {
     bar
 }
 
-pub fn follow(bar: &ProgressBar, event: &Event) {
+pub(crate) fn follow(bar: &ProgressBar, event: &Event) {
     match event {
-        Event::Found { files, .. } => {
-            bar.set_length(*files);
-            bar.set_message("looking at the folder");
-        }
-        Event::Document { path, .. } => {
-            bar.inc(1);
-            bar.set_message(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-        }
+        Event::Found { .. } => bar.set_message("looking at the folder"),
+        Event::Started { files, .. } => bar.set_length(*files),
+        Event::Read { path, .. } => bar.set_message(path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+        Event::Finished { .. } => bar.inc(1),
+        Event::Maintaining => bar.set_message("tidying up"),
         _ => {}
     }
 }
 
 /// Prints what each stage did, one line for each.
-pub fn print_stages(page: &Page) {
+pub(crate) fn print_stages(page: &Page) {
     for stage in &page.stages {
         let (style, status) = match stage.status {
             StageStatus::Ran => (GOOD, "ran"),
@@ -123,7 +120,7 @@ pub fn print_stages(page: &Page) {
 }
 
 /// Lines of at most `width` characters, broken at spaces.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

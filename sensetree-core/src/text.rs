@@ -1,6 +1,6 @@
 //! Small text rules that more than one crate needs.
 
-use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+use unicode_normalization::UnicodeNormalization;
 
 /// The first `count` characters. Never cuts inside a character.
 ///
@@ -33,9 +33,15 @@ fn is_zero_width(c: char) -> bool {
 /// ```
 /// use sensetree_core::text::fold;
 /// assert_eq!(fold("Crème Brûlée, ŁÓDKA"), "creme brulee, lodka");
+/// assert_eq!(fold("がん"), "がん");
 /// ```
 pub fn fold(text: &str) -> String {
-    text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).map(plain_letter).nfc().collect()
+    text.nfkd().filter(|c| !is_accent(*c)).flat_map(char::to_lowercase).map(plain_letter).nfc().collect()
+}
+
+/// Combining accents of Latin, Greek and Cyrillic letters. The marks of Thai, Hindi, Arabic or kana are letters in all but name.
+fn is_accent(c: char) -> bool {
+    matches!(c, '\u{0300}'..='\u{036F}')
 }
 
 /// Letters whose stroke or ligature Unicode does not decompose.

@@ -58,7 +58,9 @@ impl Recipe {
             Some(file) if file.pooling_mode_lasttoken => Pooling::LastToken,
             Some(file) if file.pooling_mode_mean_tokens => Pooling::Mean,
             Some(_) => {
-                return Err(folder.broken("its 1_Pooling/config.json asks for a pooling other than mean, cls or last token", None));
+                return Err(
+                    folder.broken("its 1_Pooling/config.json asks for a pooling other than mean, cls or last token", None)
+                );
             }
         };
         let modules = folder.json::<Vec<Module>>("modules.json")?;

@@ -1,1 +1,29 @@
-//! Rank and score fusion rules of sensetree
+//! Rules that merge the ranked lists of the two legs into one.
+//!
+//! - [`Rrf`]: reciprocal rank fusion, by ranks alone; the default. [`Rrf::alpha`] weighs the dense leg against the sparse one.
+//!
+//! Each rule is one file, `impl` [`Fusion`](sensetree_core::Fusion), and passes `sensetree_core::testing::fusion_suite`; what the
+//! rules share, walking a list and adding up, is in `shares.rs`.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use sensetree_core::{ChunkId, DocumentKey, Fusion, Hit, Leg, Location, Passage, RankedList};
+//! use sensetree_fusion::Rrf;
+//!
+//! let hit = |path: &str, score| Hit {
+//!     id: ChunkId::new(DocumentKey::from_path(path), 0),
+//!     score,
+//!     passage: Arc::new(Passage { text: String::new(), path: Arc::new(path.into()), location: Location::default() }),
+//! };
+//! let dense = RankedList::new(Leg::Dense, vec![hit("heating.md", 0.71), hit("boiler.md", 0.64)]);
+//! let sparse = RankedList::new(Leg::Sparse, vec![hit("boiler.md", 11.2)]);
+//!
+//! let fused = Rrf::default().fuse(&[dense, sparse]);
+//! assert_eq!(fused[0].id.key.as_str(), "boiler.md"); // found by both legs
+//! assert_eq!(fused[0].score, 1.0 / 62.0 + 1.0 / 61.0);
+//! ```
+
+mod rrf;
+mod shares;
+
+pub use rrf::{RRF_K, Rrf};

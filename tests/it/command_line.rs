@@ -10,8 +10,6 @@ use std::{
 
 use serde_json::Value;
 
-use super::support::repository;
-
 /// The example, which `cargo test` has built next to the test.
 fn search() -> Command {
     let test = std::env::current_exe().expect("the test knows where it is");

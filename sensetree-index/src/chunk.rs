@@ -1,0 +1,184 @@
+//! Cutting a text into chunks: by structure where there is some, by words where there is none.
+
+mod attach;
+
+use std::ops::Range;
+
+use sensetree_core::text::is_blank;
+use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
+
+use crate::headings::{Heading, body_start};
+
+/// How a text is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Structure {
+    /// Paragraphs, lines, sentences.
+    Plain,
+    /// Markdown: headings, lists, tables, code.
+    Markdown,
+}
+
+/// A long text is split section by section, since the splitter's time grows with the square of what it is given. A section
+/// has room for this many chunks.
+const SECTION_CHUNKS: usize = 32;
+const LEAST_SECTION: usize = 4096;
+/// So many line breaks with nothing between them end a section. The Markdown splitter needs minutes for a page of them.
+const GAP_LINES: usize = 32;
+
+/// Cuts texts into chunks of at most `size` characters, of which up to `overlap` may repeat the end of the chunk before.
+///
+/// Every character that is more than white space is in some chunk. Chunks of different sections of a long text do not
+/// overlap; sections end where the text pauses anyway.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chunker {
+    pub(crate) size: usize,
+    pub(crate) overlap: usize,
+}
+
+impl Chunker {
+    /// The byte ranges of the chunks, in order: both their starts and their ends increase. None is blank.
+    pub(crate) fn split(self, text: &str, structure: Structure, headings: &[Heading]) -> Vec<Range<usize>> {
+        let config =
+            ChunkConfig::new(self.size).with_overlap(self.overlap).expect("the builder refuses an overlap as large as the size");
+        let mut chunks = Vec::new();
+        let mut add = |section: &Range<usize>, (at, piece): (usize, &str)| {
+            if !is_blank(piece) {
+                let start = section.start + at;
+                push(&mut chunks, start..start + piece.len());
+            }
+        };
+        let sections = Sections { text, headings, at: body_start(text), most: self.section_bytes() };
+        match structure {
+            Structure::Plain => {
+                let splitter = TextSplitter::new(config);
+                sections
+                    .for_each(|section| splitter.chunk_indices(&text[section.clone()]).for_each(|piece| add(&section, piece)));
+                chunks
+            }
+            Structure::Markdown => {
+                let splitter = MarkdownSplitter::new(config);
+                sections
+                    .for_each(|section| splitter.chunk_indices(&text[section.clone()]).for_each(|piece| add(&section, piece)));
+                self.attach_headings(text, headings, chunks)
+            }
+        }
+    }
+
+    fn section_bytes(self) -> usize {
+        self.size.saturating_mul(SECTION_CHUNKS).max(LEAST_SECTION)
+    }
+}
+
+/// Appends a chunk that ends after the last one. What it repeats whole is left out; the splitter does that now and then.
+fn push(chunks: &mut Vec<Range<usize>>, chunk: Range<usize>) {
+    while chunks.last().is_some_and(|before| before.start >= chunk.start) {
+        chunks.pop();
+    }
+    chunks.push(chunk);
+}
+
+/// Parts of a text, none longer than `most` bytes, that are split on their own.
+struct Sections<'a> {
+    text: &'a str,
+    headings: &'a [Heading],
+    at: usize,
+    most: usize,
+}
+
+impl Iterator for Sections<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let rest = &self.text[self.at..];
+        let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
+        // Blank lines are skipped; the indentation of the first other line is not.
+        self.at += rest[..blank].rfind('\n').map_or(0, |last| last + 1);
+        let rest = &self.text[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let mut window = floor_char(rest, self.most);
+        if let Some(gap) = first_gap(&rest[..window]) {
+            window = gap;
+        } else if window < rest.len() {
+            window = self.pause_before(window);
+        }
+        let section = self.at..self.at + window;
+        self.at = section.end;
+        Some(section)
+    }
+}
+
+impl Sections<'_> {
+    /// The best place to end a section in the second half of its longest extent: before a heading, else after a blank line,
+    /// a line, a word; where there is none of these, at the full extent.
+    fn pause_before(&self, window: usize) -> usize {
+        let half = floor_char(&self.text[self.at..], window / 2);
+        let tail = &self.text[self.at + half..self.at + window];
+        let before = self.headings.partition_point(|heading| heading.start < self.at + window);
+        let heading = self.headings[..before].last().map(|heading| heading.start).filter(|&start| start > self.at + half);
+        if let Some(start) = heading {
+            return start - self.at;
+        }
+        let after = |pause: &str| tail.rfind(pause).map(|at| at + pause.len());
+        let pause = after("\n\n").or_else(|| after("\n\r\n")).or_else(|| after("\n"));
+        let word = || tail.char_indices().rev().find(|(_, c)| c.is_whitespace()).map(|(at, c)| at + c.len_utf8());
+        half + pause.or_else(word).unwrap_or(tail.len())
+    }
+}
+
+/// The largest end of a whole character that is not above `at`, but at least one character.
+fn floor_char(text: &str, at: usize) -> usize {
+    match text.floor_char_boundary(at) {
+        0 => text.chars().next().map_or(0, char::len_utf8),
+        at => at,
+    }
+}
+
+/// Where the first run of white space with [`GAP_LINES`] line breaks starts.
+fn first_gap(text: &str) -> Option<usize> {
+    let (mut start, mut lines) = (0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'\n' => {
+                lines += 1;
+                if lines == GAP_LINES {
+                    return Some(start);
+                }
+            }
+            b' ' | b'\t' | b'\r' => {}
+            _ => (start, lines) = (at + 1, 0),
+        }
+    }
+    None
+}
+
+/// Counts lines while a position moves forward through the text.
+#[derive(Debug)]
+pub(crate) struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, line: 1 }
+    }
+
+    /// First and last line of a range, counted from 1. Starts must not decrease from call to call.
+    pub(crate) fn of(&mut self, range: &Range<usize>) -> (u32, u32) {
+        self.line += count_breaks(&self.text[self.at..range.start]);
+        self.at = range.start;
+        (self.line, self.line + count_breaks(&self.text[range.clone()]))
+    }
+}
+
+fn count_breaks(text: &str) -> u32 {
+    text.bytes().filter(|&byte| byte == b'\n').count() as u32
+}
+
+#[cfg(test)]
+use attach::is_headings_only;
+#[cfg(test)]
+mod tests;

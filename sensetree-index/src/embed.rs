@@ -1,0 +1,98 @@
+//! Vectors for drafts, in calls of a bounded size, so that one bad text costs one file and one bad model ends the run.
+
+use std::{any::Any, panic::AssertUnwindSafe};
+
+use futures::FutureExt;
+use sensetree_core::{Embedder, Embedding, Error, Result};
+
+use crate::{draft::Draft, extract::panic_message};
+
+/// Texts that go to the embedder in one call.
+pub(crate) const CALL_TEXTS: usize = 64;
+
+/// A text that no file can be blamed for.
+const PROBE: &str = "A short sentence that every embedder can read.";
+
+/// How far to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Only calls that are full; the chunks at the end wait for company.
+    FullCalls,
+    Everything,
+}
+
+/// Gives chunks their vectors, in order, or their draft a failure. `embedded` is told how many chunks each call did.
+///
+/// After a call that failed, a probe tells whether the texts are to blame. If so, the call is repeated document by document.
+///
+/// # Errors
+/// What the embedder says to the probe: it cannot embed anything at the moment, and asking for each document on its own would
+/// only wait for as many time-outs.
+pub(crate) async fn embed(
+    embedder: &dyn Embedder,
+    drafts: &mut [Draft],
+    extent: Extent,
+    mut embedded: impl FnMut(usize),
+) -> Result<()> {
+    let places = |(at, draft): (usize, &Draft)| draft.open().map(|chunk| (at, chunk)).collect::<Vec<_>>();
+    let mut all: Vec<(usize, usize)> = drafts.iter().enumerate().flat_map(places).collect();
+    if extent == Extent::FullCalls {
+        all.truncate(all.len() - all.len() % CALL_TEXTS);
+    }
+    for window in all.chunks(CALL_TEXTS) {
+        // A draft that failed in an earlier call needs no more.
+        let open: Vec<_> = window.iter().copied().filter(|&(draft, _)| drafts[draft].failure.is_none()).collect();
+        if open.is_empty() {
+            continue;
+        }
+        let Err(error) = call(embedder, drafts, &open).await else {
+            embedded(open.len());
+            continue;
+        };
+        embed_texts(embedder, &[PROBE]).await?;
+        tracing::debug!(texts = open.len(), error = error.chain(), "the embedder refused a text; trying document by document");
+        let mut parts = open.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut refused = Some(error);
+        while let Some(part) = parts.next() {
+            let is_only = parts.peek().is_none() && part.len() == open.len();
+            // The only document of a call has had its try.
+            let result = match refused.take_if(|_| is_only) {
+                Some(error) => Err(error),
+                None => call(embedder, drafts, part).await,
+            };
+            match result {
+                Ok(()) => embedded(part.len()),
+                Err(error) => drafts[part[0].0].failure = Some(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn call(embedder: &dyn Embedder, drafts: &mut [Draft], places: &[(usize, usize)]) -> Result<()> {
+    let texts: Vec<_> = places.iter().map(|&(draft, chunk)| drafts[draft].chunks[chunk].embedded_text()).collect();
+    let vectors = embed_texts(embedder, &texts.iter().map(AsRef::as_ref).collect::<Vec<_>>()).await?;
+    drop(texts);
+    for (&(draft, chunk), vector) in places.iter().zip(vectors) {
+        drafts[draft].chunks[chunk].embedding = Some(vector);
+    }
+    Ok(())
+}
+
+/// Calls the embedder and checks what comes back; a panic is an error like any other.
+async fn embed_texts(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Embedding>> {
+    let panicked =
+        |panic: Box<dyn Any + Send>| Err(Error::contract("embedder", format!("it panicked: {}", panic_message(&*panic))));
+    let vectors = AssertUnwindSafe(embedder.embed_passages(texts)).catch_unwind().await.unwrap_or_else(panicked)?;
+    if vectors.len() != texts.len() {
+        return Err(Error::contract("embedder", format!("it returned {} vectors for {} texts", vectors.len(), texts.len())));
+    }
+    let dimension = embedder.fingerprint().dimension();
+    match vectors.iter().find(|vector| vector.dimension() != dimension) {
+        None => Ok(vectors),
+        Some(odd) => Err(Error::contract(
+            "embedder",
+            format!("it returned a vector of {} dimensions instead of {dimension}", odd.dimension()),
+        )),
+    }
+}

@@ -1,0 +1,165 @@
+use std::{path::PathBuf, sync::Arc};
+
+use sensetree_core::{Embedder, Error, Result, Scope, Store};
+
+const DEFAULT_CHUNK_SIZE: usize = 1000;
+const DEFAULT_OVERLAP: usize = 150;
+const DEFAULT_MAX_FILE_SIZE: u64 = 20 * 1024 * 1024;
+const DEFAULT_THREADS: usize = 4;
+
+/// Keeps a store in step with files on disk. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Indexer {
+    pub(crate) embedder: Arc<dyn Embedder>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) config: Arc<Config>,
+}
+
+/// What a build has checked.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) chunk_size: usize,
+    pub(crate) overlap: usize,
+    pub(crate) max_file_size: u64,
+    pub(crate) follow_links: bool,
+    pub(crate) hidden: bool,
+    pub(crate) threads: usize,
+    pub(crate) excluded: Vec<Scope>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            chunk_size: DEFAULT_CHUNK_SIZE,
+            overlap: DEFAULT_OVERLAP,
+            max_file_size: DEFAULT_MAX_FILE_SIZE,
+            follow_links: false,
+            hidden: false,
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(DEFAULT_THREADS),
+            excluded: Vec::new(),
+        }
+    }
+}
+
+impl Indexer {
+    /// Starts with the two parts that every indexer needs; they must agree on the vectors.
+    pub fn builder(embedder: Arc<dyn Embedder>, store: Arc<dyn Store>) -> IndexerBuilder {
+        IndexerBuilder { embedder, store, config: Config::default(), excluded: Vec::new() }
+    }
+}
+
+/// Settings of an [`Indexer`]. They apply to files indexed from then on; what the store holds is not made anew.
+#[derive(Debug)]
+#[must_use]
+pub struct IndexerBuilder {
+    embedder: Arc<dyn Embedder>,
+    store: Arc<dyn Store>,
+    config: Config,
+    excluded: Vec<PathBuf>,
+}
+
+impl IndexerBuilder {
+    /// The most characters of the document that one chunk has; 1000 by default.
+    ///
+    /// The document's qualification (name, title, folder) comes on top: at most a quarter of this, and at most 200 characters.
+    pub fn chunk_size(mut self, characters: usize) -> Self {
+        self.config.chunk_size = characters;
+        self
+    }
+
+    /// How many characters at the end of a chunk the next one may repeat; 150 by default, always less than the chunk size.
+    pub fn overlap(mut self, characters: usize) -> Self {
+        self.config.overlap = characters;
+        self
+    }
+
+    /// Files with more bytes are found by their name only; 20 MiB by default.
+    ///
+    /// Memory follows from it: each reading thread holds a file and its chunks, and as many files wait to be embedded.
+    pub fn max_file_size(mut self, bytes: u64) -> Self {
+        self.config.max_file_size = bytes;
+        self
+    }
+
+    /// Whether links to files and folders are followed; off by default. A file reached by more than one way is indexed
+    /// once, under its own path where that is in the walk. The roots themselves may always be links.
+    pub fn follow_links(mut self, yes: bool) -> Self {
+        self.config.follow_links = yes;
+        self
+    }
+
+    /// Whether hidden files and folders are indexed; off by default.
+    pub fn hidden(mut self, yes: bool) -> Self {
+        self.config.hidden = yes;
+        self
+    }
+
+    /// How many threads read, extract and chunk; one for each processor but at most 4 by default. Embedding brings its own.
+    pub fn threads(mut self, count: usize) -> Self {
+        self.config.threads = count;
+        self
+    }
+
+    /// Leaves out a folder or file, whatever the roots: the store's own folder, when it lies inside one. Called again: these too.
+    pub fn exclude(mut self, path: impl Into<PathBuf>) -> Self {
+        self.excluded.push(path.into());
+        self
+    }
+
+    /// Checks that the settings make sense together.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a chunk size or thread count of 0 and for an overlap as large as the chunk size,
+    /// [`Error::FingerprintMismatch`] when the store was filled by another embedder.
+    pub fn build(self) -> Result<Indexer> {
+        let Self { embedder, store, mut config, excluded } = self;
+        if config.chunk_size == 0 {
+            return Err(Error::invalid("a chunk size of 0 characters leaves no room for text; 1000 is the default"));
+        }
+        if config.overlap >= config.chunk_size {
+            let (overlap, size) = (config.overlap, config.chunk_size);
+            return Err(Error::invalid(format!(
+                "an overlap of {overlap} in chunks of {size} characters makes no progress; choose less"
+            )));
+        }
+        if config.threads == 0 {
+            return Err(Error::invalid("without a thread nothing is read; ask for at least 1"));
+        }
+        store.fingerprint().expect(embedder.fingerprint())?;
+        config.excluded = excluded.iter().map(Scope::folder).collect::<Result<_>>()?;
+        Ok(Indexer { embedder, store, config: Arc::new(config) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sensetree_core::{memory::MemoryStore, testing::MockEmbedder};
+
+    fn builder() -> IndexerBuilder {
+        let embedder = MockEmbedder::new(16);
+        let store = MemoryStore::new(embedder.fingerprint().clone());
+        Indexer::builder(Arc::new(embedder), Arc::new(store))
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_refused() {
+        for bad in [
+            builder().chunk_size(10).overlap(10),
+            builder().chunk_size(10).overlap(11),
+            builder().chunk_size(0).overlap(0),
+            builder().threads(0),
+            builder().exclude(""),
+        ] {
+            assert!(matches!(bad.build(), Err(Error::InvalidInput(_))));
+        }
+        assert!(builder().chunk_size(10).overlap(9).build().is_ok());
+    }
+
+    #[test]
+    fn another_embedder_than_the_store_was_filled_with_is_refused() {
+        let store = MemoryStore::new(MockEmbedder::new(16).fingerprint().clone());
+        let built = Indexer::builder(Arc::new(MockEmbedder::new(16).named("other")), Arc::new(store)).build();
+        assert!(matches!(built, Err(Error::FingerprintMismatch { .. })));
+    }
+}
