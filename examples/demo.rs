@@ -40,8 +40,7 @@ async fn demo() -> Result<()> {
     anstream::println!("{BOLD}Indexing{BOLD:#} demo/files with {}", embedder.model().name());
     let started = Instant::now();
     let bar = shared::bar();
-    let report =
-        Indexer::builder(embedder.clone(), store.clone()).build()?.sync(&[files.clone()], |e| shared::follow(&bar, &e)).await?;
+    let report = Indexer::builder(embedder.clone(), store.clone()).build()?.sync(&[&files], |e| shared::follow(&bar, &e)).await?;
     bar.finish_and_clear();
     println!(
         "  {} new, {} changed, {} unchanged, {} by name only; {} chunks embedded in {:.1} s",
@@ -56,7 +55,7 @@ async fn demo() -> Result<()> {
     let builder = || Pipeline::builder(embedder.clone(), store.clone()).sparse(store.clone());
     let reranked = shared::with_reranker(builder(), "late", &embedder).build()?;
     let fused = builder().build()?;
-    let questions = read_questions(&demo.join("questions.tsv"))?;
+    let questions = read_questions(demo.join("questions.tsv"))?;
     let step = questions.len().div_ceil(SHOWN).max(1);
     for (question, _) in questions.iter().step_by(step) {
         anstream::println!("\n{BOLD}{question}{BOLD:#}");

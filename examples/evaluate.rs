@@ -33,6 +33,9 @@ struct Arguments {
     /// late, or a cross-encoder: a folder or a name
     #[arg(long, default_value = "late")]
     reranker: String,
+    /// Leave out the row hybrid+rerank, which takes most of the time
+    #[arg(long)]
+    no_rerank: bool,
 }
 
 /// Results of a page; the pool of each leg is six times this.
@@ -69,6 +72,7 @@ async fn evaluate(arguments: &Arguments) -> Result<()> {
             ("hybrid", with_sparse()),
             ("hybrid+rerank", shared::with_reranker(with_sparse(), &arguments.reranker, &embedder)),
         ];
+        let rows = rows.into_iter().filter(|(row, _)| *row != "hybrid+rerank" || !arguments.no_rerank);
         for (row, builder) in rows {
             measure(&name, row, &builder.build()?, &collection).await?;
         }

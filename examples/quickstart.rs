@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let embedder = Arc::new(OnnxEmbedder::open(cache.join("models/all-MiniLM-L6-v2")).await?);
     let store = Arc::new(LanceStore::open(cache.join("quickstart"), embedder.fingerprint()).await?);
 
-    let report = Indexer::builder(embedder.clone(), store.clone()).build()?.sync(&[folder.clone()], |_| {}).await?;
+    let report = Indexer::builder(embedder.clone(), store.clone()).build()?.sync(&[&folder], |_| {}).await?;
     println!("{} files are new, {} unchanged", report.new, report.unchanged);
 
     let pipeline = Pipeline::builder(embedder.clone(), store.clone())

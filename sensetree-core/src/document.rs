@@ -54,7 +54,8 @@ impl Chunk {
 pub struct FileStamp {
     /// Bytes.
     pub size: u64,
-    /// Modification time in nanoseconds since 1970, 0 when unknown.
+    /// When the file last changed, in nanoseconds since 1970, 0 when unknown: the later of what the file system says of its
+    /// content and of its metadata, since a program can set the former back.
     pub modified: i64,
     /// When the file was read, on the same clock; a file modified just before that may have changed again unseen.
     pub read: i64,

@@ -142,7 +142,10 @@ fn split_root(path: &str, rules: PathRules) -> (&str, &str) {
             return path.split_at(2);
         }
     }
-    if path.starts_with('/') { ("/", &path[1..]) } else { ("", path) }
+    match path.strip_prefix('/') {
+        Some(rest) => ("/", rest),
+        None => ("", path),
+    }
 }
 
 impl fmt::Display for DocumentKey {

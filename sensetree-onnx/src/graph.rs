@@ -40,16 +40,12 @@ impl Graph {
             let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
             folder.broken(format!("{name} cannot be loaded; it may be cut short, fetch it again"), Some(e.into()))
         };
-        let mut builder = Session::builder(&environment).map_err(broken)?;
-        for set in [
-            |b: ort::session::builder::SessionBuilder, threads| b.with_intra_threads(threads),
-            // Idle threads sleep: the caller's program has better uses for its cores.
-            |b: ort::session::builder::SessionBuilder, _| b.with_intra_op_spinning(false),
-            |b: ort::session::builder::SessionBuilder, _| b.with_inter_threads(1),
-        ] {
-            builder = set(builder, threads).map_err(|e| broken(e.into()))?;
-        }
-        builder = builder.with_prepacked_weights(weights).map_err(|e| broken(e.into()))?;
+        let builder = Session::builder(&environment).map_err(broken)?;
+        let builder = builder.with_intra_threads(threads).map_err(|e| broken(e.into()))?;
+        // Idle threads sleep: the caller's program has better uses for its cores.
+        let builder = builder.with_intra_op_spinning(false).map_err(|e| broken(e.into()))?;
+        let builder = builder.with_inter_threads(1).map_err(|e| broken(e.into()))?;
+        let mut builder = builder.with_prepacked_weights(weights).map_err(|e| broken(e.into()))?;
         let session = builder.commit_from_file(file).map_err(broken)?;
 
         let mut inputs = Vec::new();

@@ -1,131 +1,174 @@
-//! A store in a folder, on LanceDB.
+//! The store: opening, and which file does what.
 
 mod filter;
 mod maintain;
-mod read;
 mod rows;
+mod search;
+#[cfg(test)]
+mod tests;
+mod turn;
 mod write;
 
 use std::{
+    fmt, io,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
-use lancedb::{Connection, Table};
+use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
 use sensetree_core::{
     Chunk, Document, DocumentInfo, DocumentKey, Embedding, Error, Filter, Fingerprint, Hit, Result, SparseRetriever, Store,
     StoreStats,
 };
+use turn::{Turn, Turns};
 
-/// The layout of the table. A store of another layout is refused.
-const FORMAT_VERSION: u32 = 1;
+/// The one table of a store.
 const TABLE: &str = "chunks";
+/// What the caches of one open store may hold: indexes, and what is known about the table's files. LanceDB's own bounds are 6 GiB and 1 GiB.
+const CACHE_BYTES: (usize, usize) = (512 << 20, 128 << 20);
 
-/// Vectors and texts in one LanceDB table: one row for each chunk.
+/// A [`Store`] and [`SparseRetriever`] in a folder, on one LanceDB table with a row for each chunk.
 ///
-/// - **Writes** are one version of the table each, and one at a time for the folder: a lock file makes processes wait for each
-///   other. Readers never wait; they see the last version. A killed process leaves whole versions.
-/// - **Nearest** is exact: every vector within the filter is compared.
-/// - **BM25** is Lance's full-text index over the [search form](crate::search_form) of the stored text, built at the first search
-///   by words. Rows that came later are found at once by reading them; [`maintain`](Store::maintain) folds them in, and so does a
-///   search when there are more of them than the index has. Until then word statistics are those of the indexed rows.
-/// - **`maintain`** folds in when more than 1,000 rows, or a twentieth of all, are not in an index; compacts when the table is in
-///   more than 20 fragments or a tenth of its rows are deleted; and when there are more than 20 versions forgets those older than
-///   ten seconds. From 10,000 rows on it keeps an index on the key, which the folder filter uses.
+/// Any number of handles, in any number of processes, may have the same folder open: each call sees every commit that was
+/// finished before it started. Share one handle where you can; it keeps caches of at most 640 MiB.
 ///
-/// Cheap to share through an `Arc`; several handles, also in several processes, may be open on one folder.
-#[derive(Debug)]
+/// # Searching
+/// - [`nearest`](Store::nearest) compares the query with every vector that the filter lets through: exact, no approximate index.
+/// - [`retrieve`](SparseRetriever::retrieve) searches *words*: lower case without accents, English endings and stop words
+///   removed, parts of `camelCase` and `snake_case` names as well as the name, pairs of characters in scripts that are written
+///   without spaces (Chinese, Japanese, Thai, …). A query is searched by its first 256 words.
+/// - A chunk is found by its words as soon as it is committed. BM25's statistics (how rare a word is, how long a chunk is on
+///   average) are those of the rows in the text index for rows in it, and of these and the new rows that pass the filter for new
+///   rows. So scores are exact after [`maintain`](Store::maintain), exact before the first one when there is no filter, and
+///   in between rows in the index and outside it may be a few per cent apart from that. Rows removed since count until compaction.
+/// - A list of `limit` hits never depends on where a row is stored: when equal scores straddle the cut, the whole group of equal
+///   scores is read, in the worst case of every row.
+///
+/// # Writing
+/// [`commit`](Store::commit) and [`remove`](Store::remove) are one version of the table each: readers see it whole or not at all,
+/// and a process that is killed leaves no half of it. Writers of all handles and processes take turns by a lock on the file
+/// `write.lock`; readers wait for nobody.
+///
+/// # Maintenance
+/// [`maintain`](Store::maintain) looks at counts and does what is due:
+/// - builds the indexes (words, and keys for scopes) as soon as there are rows;
+/// - folds new rows into them when they are more than 1,000 or more than 5 % of all rows;
+/// - merges small files when there are more than 16 beyond one for each 16,384 rows, or when more than 10 % of the rows in the files
+///   are removed ones;
+/// - forgets versions older than a minute, when there are more than 16. A search that started on such a version and is still
+///   running fails, and can be repeated.
+///
+/// It is what keeps searches fast: without it every search reads all new rows.
 pub struct LanceStore {
-    place: PathBuf,
-    table: Table,
+    path: PathBuf,
     fingerprint: Fingerprint,
-    /// Rows in the text index when this handle last looked; 0 before it did.
-    indexed: AtomicUsize,
-    /// Rows that this handle wrote since.
-    added: AtomicUsize,
+    table: Table,
+    turns: Turns,
 }
 
 impl LanceStore {
-    /// Opens the store in a folder, or creates it for vectors of this fingerprint.
+    /// Opens the store in a folder, or makes it there.
     ///
     /// # Errors
-    /// [`Error::FingerprintMismatch`] when it was filled by another model, [`Error::Format`] when another version of this
-    /// library wrote it, [`Error::Io`] when the folder cannot be made, [`Error::Store`] when LanceDB cannot open it.
-    pub async fn open(place: impl AsRef<Path>, fingerprint: &Fingerprint) -> Result<Self> {
-        let place = place.as_ref();
-        std::fs::create_dir_all(place).map_err(Error::io("make the folder", place))?;
-        let place = absolute(place)?;
-        let connection = connect(&place).await?;
-        if !has_table(&connection, &place).await? {
-            let created = connection.create_empty_table(TABLE, rows::schema(fingerprint)?).execute().await;
-            match created {
-                // Another process was faster; what it made is opened below.
-                Ok(_) | Err(lancedb::Error::TableAlreadyExists { .. }) => {}
-                Err(e) => return Err(failed("create", &place)(e)),
-            }
-        }
-        let store = Self::open_table(place, &connection).await?;
+    /// - [`Error::FingerprintMismatch`] when it holds vectors of another model;
+    /// - [`Error::Format`] when it was written by an incompatible version, or is a LanceDB table of someone else;
+    /// - [`Error::Io`] when the folder cannot be made;
+    /// - [`Error::InvalidInput`] for a path that is not text, or a fingerprint without dimensions;
+    /// - [`Error::Store`] when LanceDB cannot read or write there.
+    pub async fn open(path: impl AsRef<Path>, fingerprint: &Fingerprint) -> Result<Self> {
+        let path = absolute(path.as_ref())?;
+        std::fs::create_dir_all(&path).map_err(Error::io("make the folder", &path))?;
+        let connection = connect(&path).await?;
+        let table = match connection.open_table(TABLE).execute().await {
+            Err(lancedb::Error::TableNotFound { .. }) => create(&connection, &path, fingerprint).await?,
+            table => table.map_err(failed("open", &path))?,
+        };
+        let store = Self::of(path, table).await?;
         store.fingerprint.expect(fingerprint)?;
         Ok(store)
     }
 
-    /// Opens a store that must be there, whatever model filled it. Creates nothing.
+    /// Opens the store in a folder, whatever model filled it; for tools that look at a store without searching it by meaning.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] when there is no store in the folder, otherwise as [`open`](Self::open).
-    pub async fn open_existing(place: impl AsRef<Path>) -> Result<Self> {
-        let missing = |place: &Path| Error::invalid(format!("there is no index at {}; index a folder first", place.display()));
-        let place = absolute(place.as_ref())?;
-        if !place.is_dir() {
-            return Err(missing(&place));
+    /// [`Error::Io`] of kind [`NotFound`](io::ErrorKind::NotFound) when there is no store in the folder, which is then left as it is;
+    /// otherwise as [`open`](Self::open).
+    pub async fn open_existing(path: impl AsRef<Path>) -> Result<Self> {
+        let path = absolute(path.as_ref())?;
+        let none = |path: &Path| {
+            let source =
+                io::Error::new(io::ErrorKind::NotFound, "there is no store in this folder; index something into it first");
+            Error::Io { doing: "open the store at", path: path.to_owned(), source }
+        };
+        if !path.join(format!("{TABLE}.lance")).is_dir() {
+            return Err(none(&path));
         }
-        let connection = connect(&place).await?;
-        if !has_table(&connection, &place).await? {
-            return Err(missing(&place));
-        }
-        Self::open_table(place, &connection).await
+        let table = match connect(&path).await?.open_table(TABLE).execute().await {
+            Err(lancedb::Error::TableNotFound { .. }) => return Err(none(&path)),
+            table => table.map_err(failed("open", &path))?,
+        };
+        Self::of(path, table).await
     }
 
-    async fn open_table(place: PathBuf, connection: &Connection) -> Result<Self> {
-        let table = connection.open_table(TABLE).execute().await.map_err(failed("open", &place))?;
-        let schema = table.schema().await.map_err(failed("open", &place))?;
-        let fingerprint = rows::fingerprint(&schema, &place)?;
-        Ok(Self { place, table, fingerprint, indexed: AtomicUsize::new(0), added: AtomicUsize::new(0) })
+    async fn of(path: PathBuf, table: Table) -> Result<Self> {
+        let schema = table.schema().await.map_err(failed("open", &path))?;
+        let fingerprint = rows::fingerprint(&schema, &path)?;
+        Ok(Self { path, fingerprint, table, turns: Turns::default() })
     }
 
     /// The folder.
-    pub fn place(&self) -> &Path {
-        &self.place
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
+    async fn turn(&self) -> Result<Turn<'_>> {
+        self.turns.wait(&self.path).await
+    }
+
+    /// Makes an error of LanceDB one of ours; shaped for `map_err(self.failed("search"))`.
     fn failed(&self, doing: &'static str) -> impl FnOnce(lancedb::Error) -> Error {
-        failed(doing, &self.place)
+        failed(doing, &self.path)
     }
 }
 
-fn absolute(place: &Path) -> Result<PathBuf> {
-    std::path::absolute(place).map_err(Error::io("find the absolute path of", place))
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(Error::io("find the absolute path of", path))
 }
 
-async fn connect(place: &Path) -> Result<Connection> {
-    let Some(name) = place.to_str() else {
-        return Err(Error::invalid(format!("LanceDB needs a folder whose name is text, {} is not", place.display())));
+async fn connect(path: &Path) -> Result<Connection> {
+    let Some(text) = path.to_str() else {
+        return Err(Error::invalid(format!("LanceDB needs a path that is text, and {} is not", path.display())));
     };
-    // Every read looks for a newer version first, so that handles and processes see each other's writes.
-    let connection = lancedb::connect(name).read_consistency_interval(Duration::ZERO).execute().await;
-    connection.map_err(failed("open", place))
+    let session = Session::new(CACHE_BYTES.0, CACHE_BYTES.1, Arc::new(ObjectStoreRegistry::default()));
+    // An interval of zero: every call looks for versions that other handles and processes have made.
+    let connection = lancedb::connect(text).session(Arc::new(session)).read_consistency_interval(Duration::ZERO);
+    connection.execute().await.map_err(failed("open", path))
 }
 
-async fn has_table(connection: &Connection, place: &Path) -> Result<bool> {
-    let names = connection.table_names().execute().await.map_err(failed("open", place))?;
-    Ok(names.iter().any(|name| name == TABLE))
+/// Makes the table, unless someone else did. Its schema carries format and fingerprint, so it never exists without them.
+async fn create(connection: &Connection, path: &Path, fingerprint: &Fingerprint) -> Result<Table> {
+    let turns = Turns::default();
+    let _turn = turns.wait(path).await?;
+    match connection.open_table(TABLE).execute().await {
+        Err(lancedb::Error::TableNotFound { .. }) => {
+            let table = connection.create_empty_table(TABLE, rows::schema(fingerprint)?).execute().await;
+            table.map_err(failed("make", path))
+        }
+        table => table.map_err(failed("open", path)),
+    }
 }
 
-fn failed(doing: &'static str, place: &Path) -> impl FnOnce(lancedb::Error) -> Error {
-    let path = place.to_owned();
-    move |e| Error::Store { doing, path, source: Box::new(e) }
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(lancedb::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Store { doing, path, source: Box::new(source) }
+}
+
+impl fmt::Debug for LanceStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LanceStore").field("path", &self.path).field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+    }
 }
 
 #[async_trait]
@@ -135,46 +178,37 @@ impl Store for LanceStore {
     }
 
     async fn nearest(&self, vector: &Embedding, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
-        read::nearest(self, vector, filter, limit).await
+        self.nearest_chunks(vector, filter, limit).await
     }
 
     async fn commit(&self, documents: Vec<Document>, removed: &[DocumentKey]) -> Result<()> {
-        write::commit(self, documents, removed).await
+        self.write_documents(documents, removed).await
     }
 
     async fn remove(&self, filter: &Filter) -> Result<u64> {
-        write::remove(self, filter).await
+        self.remove_documents(filter).await
     }
 
     async fn documents(&self, filter: &Filter) -> Result<Vec<DocumentInfo>> {
-        read::documents(self, filter).await
+        self.list_documents(filter).await
     }
 
     async fn chunks(&self, key: &DocumentKey) -> Result<Vec<Chunk>> {
-        read::chunks(self, key).await
+        self.chunks_of(key).await
     }
 
     async fn stats(&self) -> Result<StoreStats> {
-        maintain::stats(self).await
+        self.count().await
     }
 
     async fn maintain(&self) -> Result<()> {
-        maintain::maintain(self).await
+        self.tidy(maintain::KEEP_VERSIONS_FOR).await
     }
 }
 
 #[async_trait]
 impl SparseRetriever for LanceStore {
     async fn retrieve(&self, query: &str, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
-        // While most rows are new, scores lean on the statistics of the few that are indexed, and taking in the others is cheap
-        // next to having written them.
-        let outgrown = self.added.load(Ordering::Acquire) > self.indexed.load(Ordering::Acquire);
-        if (outgrown || self.indexed.load(Ordering::Acquire) == 0) && !maintain::fresh_text_index(self).await? {
-            return Ok(Vec::new());
-        }
-        read::retrieve(self, query, filter, limit).await
+        self.chunks_with_words(query, filter, limit).await
     }
 }
-
-#[cfg(test)]
-mod tests;

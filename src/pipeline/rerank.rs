@@ -16,6 +16,9 @@ const CHUNKS_PER_FILE: usize = 3;
 /// Characters of a passage that are scored; a chunk's opening says most.
 const PASSAGE_CHARS: usize = 800;
 
+/// What the order by score counts in a blend, where the fused order counts 1.
+const BLEND_WEIGHT: f64 = 0.5;
+
 /// What a reranker's scores do to the order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,8 +26,8 @@ pub enum RerankOrder {
     /// By the score alone: for models trained to rerank.
     #[default]
     Score,
-    /// By reciprocal rank fusion (k = 60) of the fused order and the order by score: for rerankers that know part of the truth,
-    /// such as late interaction with an embedding model.
+    /// By reciprocal rank fusion (k = 60) of the fused order and the order by score, the fused one counting twice: for rerankers
+    /// that know part of the truth, such as late interaction with an embedding model.
     Blend,
 }
 
@@ -73,7 +76,8 @@ impl Stage for Rerank {
         }
         if self.order == RerankOrder::Blend {
             let share = |rank: u32| 1.0 / (RRF_K + f64::from(rank));
-            let blended = |c: &Candidate| share(fused_places[&c.id]) + c.evidence.rerank.map_or(0.0, |r| share(r.rank));
+            let blended =
+                |c: &Candidate| share(fused_places[&c.id]) + BLEND_WEIGHT * c.evidence.rerank.map_or(0.0, |r| share(r.rank));
             order::sort_ranked(&mut shortlist, blended, |c| &c.id);
         }
         shortlist.extend(rest);

@@ -284,20 +284,22 @@ impl Stage for EverythingButTheScored {
 fn a_blend_stands_between_the_fused_and_the_reranked_order() {
     run(async {
         let hits = (0..5).map(|i| hit(&format!("/{i}"), 0, 9.0 - i as f32)).collect();
-        let reversed = MockReranker::new(ScoreScale::Unit, |_, passage| {
-            passage.bytes().last().map_or(0.0, |last| f32::from(last - b'0') / 10.0)
+        // The first of the fused order is the last of the reranked one; the others keep their places.
+        let first_last = MockReranker::new(ScoreScale::Unit, |_, passage| {
+            let place = passage.bytes().last().map_or(0.0, |last| f32::from(last - b'0'));
+            if place == 0.0 { 0.0 } else { 1.0 - place / 10.0 }
         });
         let (embedder, store) = filled(&[]).await;
         let pipeline = Pipeline::builder(embedder, store)
             .sparse(Canned(hits))
-            .reranker(reversed)
+            .reranker(first_last)
             .rerank_order(RerankOrder::Blend)
             .without_existence_check()
             .build()
             .expect("the parts fit");
         let page = pipeline.search(Query::new("anything")).await.expect("the search runs");
-        // Fused ranks 1..5 and reranked ranks 5..1: the ends beat the middle (1/61 + 1/65 > 2/63), ties fall to the key.
-        assert_eq!(paths(&page), ["/0", "/4", "/1", "/3", "/2"]);
+        // 1/61 + 0.5/65 lies between 1/62 + 0.5/61 and 1/63 + 0.5/62.
+        assert_eq!(paths(&page), ["/1", "/0", "/2", "/3", "/4"]);
     });
 }
 
@@ -307,7 +309,7 @@ struct OnlyEven;
 #[async_trait]
 impl Existence for OnlyEven {
     async fn exist(&self, paths: Vec<Arc<PathBuf>>) -> Result<Vec<bool>> {
-        Ok(paths.iter().map(|p| p.to_string_lossy().bytes().last().is_some_and(|last| (last - b'0') % 2 == 0)).collect())
+        Ok(paths.iter().map(|p| p.to_string_lossy().bytes().last().is_some_and(|last| (last - b'0').is_multiple_of(2))).collect())
     }
 }
 

@@ -134,10 +134,12 @@ impl<E: Embedder> Embedder for FailingEmbedder<E> {
     }
 }
 
+type Scoring = Box<dyn Fn(&str, &str) -> f32 + Send + Sync>;
+
 /// A reranker with scores of your choice.
 pub struct MockReranker {
     scale: ScoreScale,
-    score: Box<dyn Fn(&str, &str) -> f32 + Send + Sync>,
+    score: Scoring,
 }
 
 impl MockReranker {

@@ -1,141 +1,154 @@
-//! Indexes, compaction, old versions.
+//! Indexes, small files, old versions; and the counts that say what is due.
 
-use std::{path::Path, sync::atomic::Ordering};
+use std::{io, path::Path};
 
+pub(super) use lancedb::table::Duration;
 use lancedb::{
-    index::{Index, scalar::BTreeIndexBuilder},
-    table::{CompactionOptions, Duration, OptimizeAction, OptimizeOptions},
+    index::{
+        Index, IndexConfig,
+        scalar::{BTreeIndexBuilder, FtsIndexBuilder},
+    },
+    table::{CompactionOptions, OptimizeAction, OptimizeOptions},
 };
-use sensetree_core::{Error, Result, StoreStats};
+use sensetree_core::{Error, Filter, Result, StoreStats};
 
-use super::{LanceStore, filter, rows, write};
-use crate::analysis::index_parameters;
+use super::{
+    LanceStore,
+    rows::{KEY, WORDS},
+};
 
-/// An index takes in new rows when more than this many, or this share of all, are outside it.
-const MAX_UNINDEXED: (usize, f64) = (1000, 0.05);
-/// From this many rows on, the key has an index.
-const KEY_INDEX_FROM: usize = 10_000;
-const MAX_FRAGMENTS: usize = 20;
-const MAX_DELETED: f64 = 0.1;
-const MAX_VERSIONS: usize = 20;
-/// Versions younger than this stay for readers that are on them.
-const KEPT_FOR: Duration = Duration::seconds(10);
+/// Rows outside an index that are always folded in, and the share of all rows that is.
+const MAX_UNINDEXED: (u64, f64) = (1000, 0.05);
+/// A file with fewer rows is merged with its neighbours; one with more stays as it is, so that merging doesn't rewrite everything.
+const ROWS_PER_FILE: usize = 16_384;
+/// Small files that may lie about.
+const MAX_SMALL_FILES: usize = 16;
+/// Share of removed rows that a file may keep.
+const MAX_REMOVED: f64 = 0.1;
+/// Versions that may lie about.
+const MAX_VERSIONS: usize = 16;
+/// A search may read a version for this long after it was replaced.
+pub(super) const KEEP_VERSIONS_FOR: Duration = Duration::minutes(1);
 
-/// Makes the text index cover all rows, building it if there is none; says whether there are rows at all.
-pub(super) async fn fresh_text_index(store: &LanceStore) -> Result<bool> {
-    if count(store).await? == 0 {
-        return Ok(false);
+impl LanceStore {
+    pub(super) async fn tidy(&self, keep_versions_for: Duration) -> Result<()> {
+        let rows = self.table.count_rows(None).await.map_err(self.failed("maintain"))? as u64;
+        if rows > 0 {
+            self.index(WORDS, || Index::FTS(text_index()), rows).await?;
+            self.index(KEY, || Index::BTree(BTreeIndexBuilder::default()), rows).await?;
+            self.merge_files(rows).await?;
+        }
+        self.forget_versions(keep_versions_for).await
     }
-    // Whoever waited for the lock finds the index that the other one built.
-    let _lock = write::lock(store).await?;
-    if !has_index(store, rows::SEARCH).await? {
-        build(store, rows::SEARCH, Index::FTS(index_parameters())).await?;
-    } else if store.added.load(Ordering::Acquire) > 0 {
-        optimize(store, OptimizeAction::Index(OptimizeOptions::default())).await?;
-    }
-    note_coverage(store).await
-}
 
-/// Remembers how much of the table the text index covers.
-async fn note_coverage(store: &LanceStore) -> Result<bool> {
-    let rows = count(store).await?;
-    store.indexed.store(rows - unindexed(store).await?.min(rows), Ordering::Release);
-    store.added.store(0, Ordering::Release);
-    Ok(rows > 0)
-}
-
-pub(super) async fn maintain(store: &LanceStore) -> Result<()> {
-    let rows = count(store).await?;
-    if rows > 0 {
-        let _lock = write::lock(store).await?;
-        if !has_index(store, rows::SEARCH).await? {
-            build(store, rows::SEARCH, Index::FTS(index_parameters())).await?;
-        }
-        if rows >= KEY_INDEX_FROM && !has_index(store, rows::KEY).await? {
-            build(store, rows::KEY, Index::BTree(BTreeIndexBuilder::default())).await?;
-        }
-        let stats = store.table.stats().await.map_err(store.failed("inspect"))?;
-        let deleted = stats.num_deleted_rows.unwrap_or(0);
-        if stats.fragment_stats.num_fragments > MAX_FRAGMENTS || deleted as f64 > MAX_DELETED * rows as f64 {
-            optimize(store, OptimizeAction::Compact { options: CompactionOptions::default(), remap_options: None }).await?;
-        }
-        let unindexed = unindexed(store).await?;
-        if unindexed > MAX_UNINDEXED.0 || unindexed as f64 > MAX_UNINDEXED.1 * rows as f64 {
-            optimize(store, OptimizeAction::Index(OptimizeOptions::default())).await?;
-        }
-        note_coverage(store).await?;
-    }
-    if versions(store).await? > MAX_VERSIONS {
-        let _lock = write::lock(store).await?;
-        // Holding the lock, no other writer has files of its own that are not committed yet.
-        let prune = OptimizeAction::Prune {
-            older_than: Some(KEPT_FOR),
-            delete_unverified: Some(true),
-            error_if_tagged_old_versions: None,
+    /// Builds the index of a column when there is none, and folds new rows into it when they are many.
+    async fn index(&self, column: &str, kind: impl FnOnce() -> Index, rows: u64) -> Result<()> {
+        let due = |index: Option<&IndexConfig>| match index {
+            None => true,
+            Some(index) => {
+                let outside = index.num_unindexed_rows.unwrap_or(rows);
+                outside > MAX_UNINDEXED.0 || outside as f64 > rows as f64 * MAX_UNINDEXED.1
+            }
         };
-        optimize(store, prune).await?;
+        if !due(index_of(&self.indexes().await?, column)) {
+            return Ok(());
+        }
+        let _turn = self.turn().await?;
+        // While this one waited, another may have done it.
+        let indexes = self.indexes().await?;
+        let index = index_of(&indexes, column);
+        match index {
+            _ if !due(index) => Ok(()),
+            None => {
+                tracing::debug!(column, rows, "building an index");
+                self.table.create_index(&[column], kind()).execute().await.map_err(self.failed("index"))
+            }
+            Some(index) => {
+                tracing::debug!(column, rows = index.num_unindexed_rows, "folding rows into an index");
+                self.optimize(OptimizeAction::Index(OptimizeOptions::default().index_names(vec![index.name.clone()]))).await
+            }
+        }
     }
-    Ok(())
+
+    async fn merge_files(&self, rows: u64) -> Result<()> {
+        let stats = self.table.stats().await.map_err(self.failed("maintain"))?;
+        let files = stats.fragment_stats.num_fragments;
+        let removed = stats.num_deleted_rows.unwrap_or(0) as u64;
+        let small = files.saturating_sub(rows.div_ceil(ROWS_PER_FILE as u64) as usize);
+        if small > MAX_SMALL_FILES || removed as f64 > (rows + removed) as f64 * MAX_REMOVED {
+            tracing::debug!(files, rows, removed, "merging files");
+            let options = CompactionOptions {
+                target_rows_per_fragment: ROWS_PER_FILE,
+                materialize_deletions_threshold: MAX_REMOVED as f32,
+                ..CompactionOptions::default()
+            };
+            let _turn = self.turn().await?;
+            self.optimize(OptimizeAction::Compact { options, remap_options: None }).await?;
+        }
+        Ok(())
+    }
+
+    async fn forget_versions(&self, keep_for: Duration) -> Result<()> {
+        if self.versions().await? > MAX_VERSIONS {
+            let _turn = self.turn().await?;
+            // During this turn nobody writes, so a file that no version refers to belongs to a write that was given up.
+            let delete_unverified = Some(true);
+            self.optimize(OptimizeAction::Prune {
+                older_than: Some(keep_for),
+                delete_unverified,
+                error_if_tagged_old_versions: None,
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn optimize(&self, action: OptimizeAction) -> Result<()> {
+        self.table.optimize(action).await.map_err(self.failed("maintain"))?;
+        Ok(())
+    }
+
+    pub(super) async fn indexes(&self) -> Result<Vec<IndexConfig>> {
+        self.table.list_indices().await.map_err(self.failed("inspect"))
+    }
+
+    async fn versions(&self) -> Result<usize> {
+        Ok(self.table.list_versions().await.map_err(self.failed("inspect"))?.len())
+    }
+
+    pub(super) async fn count(&self) -> Result<StoreStats> {
+        let chunks = self.table.count_rows(None).await.map_err(self.failed("inspect"))? as u64;
+        let path = self.path.clone();
+        let bytes =
+            tokio::task::spawn_blocking(move || bytes_in(&path)).await.map_err(|e| Error::other("measure the store", e))?;
+        let mut stats = StoreStats::default();
+        stats.documents = self.count_documents(&Filter::everything()).await?;
+        stats.chunks = chunks;
+        stats.unindexed = index_of(&self.indexes().await?, WORDS).and_then(|index| index.num_unindexed_rows).unwrap_or(chunks);
+        stats.versions = self.versions().await? as u64;
+        stats.bytes = bytes.map_err(Error::io("measure", &self.path))?;
+        Ok(stats)
+    }
 }
 
-pub(super) async fn stats(store: &LanceStore) -> Result<StoreStats> {
-    let documents =
-        store.table.count_rows(Some(filter::first_rows(&Default::default()))).await.map_err(store.failed("inspect"))?;
-    let mut stats = StoreStats::default();
-    stats.documents = documents as u64;
-    stats.chunks = count(store).await? as u64;
-    stats.unindexed = unindexed(store).await? as u64;
-    stats.versions = versions(store).await? as u64;
-    let place = store.place.clone();
-    stats.bytes = tokio::task::spawn_blocking(move || size(&place))
-        .await
-        .map_err(|e| Error::other("measure the store", e))?
-        .map_err(Error::io("measure", &store.place))?;
-    Ok(stats)
+/// The words are analysed before they are stored: the index takes them as they are, as Lance does where a table has no index.
+fn text_index() -> FtsIndexBuilder {
+    FtsIndexBuilder::default().lower_case(false).stem(false).remove_stop_words(false).ascii_folding(false).max_token_length(None)
 }
 
-async fn count(store: &LanceStore) -> Result<usize> {
-    store.table.count_rows(None).await.map_err(store.failed("inspect"))
+fn index_of<'a>(indexes: &'a [IndexConfig], column: &str) -> Option<&'a IndexConfig> {
+    indexes.iter().find(|index| index.columns == [column])
 }
 
-async fn versions(store: &LanceStore) -> Result<usize> {
-    Ok(store.table.list_versions().await.map_err(store.failed("inspect"))?.len())
-}
-
-async fn has_index(store: &LanceStore, column: &str) -> Result<bool> {
-    Ok(index_name(store, column).await?.is_some())
-}
-
-async fn index_name(store: &LanceStore, column: &str) -> Result<Option<String>> {
-    let indexes = store.table.list_indices().await.map_err(store.failed("inspect"))?;
-    Ok(indexes.into_iter().find(|index| index.columns == [column]).map(|index| index.name))
-}
-
-/// Rows that the text index does not cover; all of them when there is none.
-async fn unindexed(store: &LanceStore) -> Result<usize> {
-    let Some(name) = index_name(store, rows::SEARCH).await? else { return count(store).await };
-    let stats = store.table.index_stats(&name).await.map_err(store.failed("inspect"))?;
-    Ok(stats.map_or(0, |stats| stats.num_unindexed_rows))
-}
-
-async fn build(store: &LanceStore, column: &str, index: Index) -> Result<()> {
-    tracing::debug!(column, "building an index");
-    store.table.create_index(&[column], index).execute().await.map_err(store.failed("index"))
-}
-
-async fn optimize(store: &LanceStore, action: OptimizeAction) -> Result<()> {
-    store.table.optimize(action).await.map(|_| ()).map_err(store.failed("maintain"))
-}
-
-fn size(folder: &Path) -> std::io::Result<u64> {
+fn bytes_in(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         bytes += match entry.metadata() {
-            Ok(data) if data.is_dir() => size(&entry.path())?,
-            Ok(data) => data.len(),
-            // Another process is tidying up at this moment.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
+            Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path())?,
+            Ok(metadata) => metadata.len(),
+            // A file may be gone between being listed and being measured.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
             Err(e) => return Err(e),
         };
     }

@@ -1,4 +1,4 @@
-//! Documents as rows of the table, and back. Arrow ends here.
+//! Documents as rows of the table, and back. Nothing of Arrow leaves the folder `lance`.
 
 use std::{
     collections::HashMap,
@@ -7,217 +7,233 @@ use std::{
 };
 
 use arrow_array::{
-    ArrayRef, BinaryArray, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeListArray, Float32Array, PrimitiveArray, RecordBatch, StringArray,
+    UInt32Array, UInt64Array,
     cast::AsArray,
     types::{Float32Type, Int64Type, UInt32Type, UInt64Type},
 };
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use sensetree_core::{
-    Chunk, ChunkId, Document, DocumentInfo, DocumentKey, Embedding, Error, FileStamp, Fingerprint, Hit, Location, Passage, Result,
+    Chunk, ChunkId, Document, DocumentInfo, DocumentKey, Embedding, Error, FileStamp, Fingerprint, Location, Passage, Result,
 };
 
-use super::FORMAT_VERSION;
-use crate::analysis::{ANALYSER, search_form};
+use crate::analyser;
 
+/// Changes with the columns, or with what they mean.
+const FORMAT_VERSION: u32 = 1;
+
+/// The document's key.
 pub(super) const KEY: &str = "key";
-pub(super) const INDEX: &str = "chunk_index";
+/// The chunk's position in its document.
+pub(super) const CHUNK: &str = "chunk";
+/// The embedding.
 pub(super) const VECTOR: &str = "vector";
-/// The search form of the text, which BM25 indexes.
-pub(super) const SEARCH: &str = "search";
-/// What a hit needs.
-pub(super) const HIT_COLUMNS: [&str; 8] = [KEY, INDEX, "path", "text", "byte_start", "byte_end", "first_line", "last_line"];
-/// What a document without its chunks needs; these are null on all rows but a document's first.
-pub(super) const INFO_COLUMNS: [&str; 7] = [KEY, "path", "size", "modified", "read", "hash", "note"];
-/// What a chunk needs.
+/// What [`analyser::document_words`] makes of the text; the column that BM25 searches.
+pub(super) const WORDS: &str = "words";
+
+/// The columns that [`identities`] reads, apart from the score.
+pub(super) const IDENTITY_COLUMNS: [&str; 2] = [KEY, CHUNK];
+/// The columns that [`passages`] reads.
+pub(super) const PASSAGE_COLUMNS: [&str; 6] = ["path", "text", "byte_start", "byte_end", "first_line", "last_line"];
+/// The columns that [`chunks`] reads.
 pub(super) const CHUNK_COLUMNS: [&str; 8] =
-    [INDEX, "text", "context", "byte_start", "byte_end", "first_line", "last_line", VECTOR];
+    [CHUNK, "text", "context", "byte_start", "byte_end", "first_line", "last_line", VECTOR];
+/// The columns that [`infos`] reads. Those of the document's own stand on the row of its first chunk only.
+pub(super) const INFO_COLUMNS: [&str; 7] = [KEY, "path", "size", "modified", "read", "hash", "note"];
 
-const FORMAT_KEY: &str = "sensetree.format";
-const ANALYSER_KEY: &str = "sensetree.analyser";
-const FINGERPRINT_KEY: &str = "sensetree.fingerprint";
+mod metadata {
+    pub(super) const FORMAT: &str = "sensetree.format";
+    pub(super) const ANALYSER: &str = "sensetree.analyser";
+    pub(super) const FINGERPRINT: &str = "sensetree.fingerprint";
+}
 
-/// The table's columns, with the format, the analyser and the fingerprint as metadata: all are written with the table itself.
+/// The columns, and in the metadata what a reader must know before it reads them.
 pub(super) fn schema(fingerprint: &Fingerprint) -> Result<SchemaRef> {
-    let dimension = i32::try_from(fingerprint.dimension()).ok().filter(|&d| d > 0);
-    let Some(dimension) = dimension else {
-        return Err(Error::invalid(format!("vectors of {} dimensions cannot be stored", fingerprint.dimension())));
+    let Some(dimension) = i32::try_from(fingerprint.dimension()).ok().filter(|&dimension| dimension > 0) else {
+        return Err(Error::invalid(format!("a store cannot hold vectors of {} dimensions", fingerprint.dimension())));
     };
-    let field = |name: &str, kind: DataType| Field::new(name, kind, false);
-    let of_document = |name: &str, kind: DataType| Field::new(name, kind, true);
+    let column = |name: &str, data: DataType| Field::new(name, data, false);
+    let own = |name: &str, data: DataType| Field::new(name, data, true);
     let fields = vec![
-        field(KEY, DataType::Utf8),
-        field(INDEX, DataType::UInt32),
-        field("path", DataType::Binary),
-        field("text", DataType::Utf8),
-        field(SEARCH, DataType::Utf8),
-        field("context", DataType::Utf8),
-        field("byte_start", DataType::UInt64),
-        field("byte_end", DataType::UInt64),
-        field("first_line", DataType::UInt32),
-        field("last_line", DataType::UInt32),
-        field(VECTOR, DataType::FixedSizeList(vector_item(), dimension)),
-        of_document("size", DataType::UInt64),
-        of_document("modified", DataType::Int64),
-        of_document("read", DataType::Int64),
-        of_document("hash", DataType::Utf8),
-        of_document("note", DataType::Utf8),
+        column(KEY, DataType::Utf8),
+        column(CHUNK, DataType::UInt32),
+        column("path", DataType::Binary),
+        column("text", DataType::Utf8),
+        column(WORDS, DataType::Utf8),
+        column("context", DataType::Utf8),
+        column("byte_start", DataType::UInt64),
+        column("byte_end", DataType::UInt64),
+        column("first_line", DataType::UInt32),
+        column("last_line", DataType::UInt32),
+        column(VECTOR, DataType::FixedSizeList(item(), dimension)),
+        own("size", DataType::UInt64),
+        own("modified", DataType::Int64),
+        own("read", DataType::Int64),
+        own("hash", DataType::Utf8),
+        own("note", DataType::Utf8),
     ];
-    let written = serde_json::to_string(fingerprint).map_err(|e| Error::other("write down the embedder's fingerprint", e))?;
+    let fingerprint = serde_json::to_string(fingerprint).map_err(|e| Error::other("write the fingerprint of the embedder", e))?;
     let metadata = HashMap::from([
-        (FORMAT_KEY.to_owned(), FORMAT_VERSION.to_string()),
-        (ANALYSER_KEY.to_owned(), ANALYSER.to_owned()),
-        (FINGERPRINT_KEY.to_owned(), written),
+        (metadata::FORMAT.to_owned(), FORMAT_VERSION.to_string()),
+        (metadata::ANALYSER.to_owned(), analyser::NAME.to_owned()),
+        (metadata::FINGERPRINT.to_owned(), fingerprint),
     ]);
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
-fn vector_item() -> Arc<Field> {
+fn item() -> Arc<Field> {
     Arc::new(Field::new("item", DataType::Float32, true))
 }
 
-/// Reads back what [`schema`] wrote, and refuses other formats.
-pub(super) fn fingerprint(schema: &Schema, place: &Path) -> Result<Fingerprint> {
-    let said = |key: &str| schema.metadata().get(key).map(String::as_str).unwrap_or("unknown");
-    let (format, analyser) = (said(FORMAT_KEY), said(ANALYSER_KEY));
-    let other = |found: String| Error::Format { path: place.to_owned(), found, supported: FORMAT_VERSION };
+/// Reads the metadata, and refuses what this version would read wrongly.
+pub(super) fn fingerprint(schema: &Schema, path: &Path) -> Result<Fingerprint> {
+    let entry = |name: &str| schema.metadata().get(name).map_or("none", String::as_str);
+    let other = |found: String| Error::Format { path: path.to_owned(), found, supported: FORMAT_VERSION };
+    let (format, analyser) = (entry(metadata::FORMAT), entry(metadata::ANALYSER));
     if format != FORMAT_VERSION.to_string() {
         return Err(other(format.to_owned()));
     }
-    if analyser != ANALYSER {
-        return Err(other(format!("{format} with the text analysis {analyser:?}")));
+    if analyser != analyser::NAME {
+        return Err(other(format!("{format} with words by {analyser}")));
     }
-    serde_json::from_str(said(FINGERPRINT_KEY)).map_err(|_| other(format!("{format} without a readable fingerprint")))
+    serde_json::from_str(entry(metadata::FINGERPRINT)).map_err(|_| other(format!("{format} without a readable fingerprint")))
 }
 
-/// All chunks of all documents.
+/// One row for each chunk. The documents are checked: all vectors have the dimension of the schema.
 pub(super) fn batch(documents: &[Document], schema: SchemaRef) -> Result<RecordBatch> {
-    let rows: Vec<(&Document, u32, &Chunk)> = documents
-        .iter()
+    let rows: Vec<(&Document, u32, &Chunk)> = (documents.iter())
         .flat_map(|document| (0u32..).zip(&document.chunks).map(move |(index, chunk)| (document, index, chunk)))
         .collect();
-    let rows = || rows.iter().copied();
-    let chunks = || rows().map(|(_, _, chunk)| chunk);
-    let first =
-        |of: &dyn Fn(&Document) -> i64| -> Int64Array { rows().map(|(d, index, _)| (index == 0).then(|| of(d))).collect() };
-    let first_text =
-        |of: &dyn Fn(&Document) -> String| -> StringArray { rows().map(|(d, index, _)| (index == 0).then(|| of(d))).collect() };
-    let dimension = documents.first().and_then(|d| d.chunks.first()).map_or(1, |chunk| chunk.embedding.dimension());
-    let values: Float32Array = chunks().flat_map(|chunk| chunk.embedding.as_slice()).copied().collect::<Vec<_>>().into();
-    let vectors = FixedSizeListArray::try_new(vector_item(), dimension as i32, Arc::new(values), None).map_err(arrow)?;
-    let paths: Vec<Vec<u8>> = rows().map(|(document, _, _)| path_bytes(&document.path)).collect();
+    let chunks = || rows.iter().map(|(_, _, chunk)| *chunk);
+    let own = || rows.iter().map(|(document, index, _)| (*index == 0).then_some(*document));
+    let text = |of: fn(&Chunk) -> &str| StringArray::from_iter_values(chunks().map(of));
+    let bytes = |of: fn(&Location) -> u64| UInt64Array::from_iter_values(chunks().map(|chunk| of(&chunk.location)));
+    let line = |of: fn(&Location) -> u32| UInt32Array::from_iter_values(chunks().map(|chunk| of(&chunk.location)));
+    let own_text = |of: fn(&Document) -> &str| own().map(|document| document.map(of)).collect::<StringArray>();
+    let own_time = |of: fn(&Document) -> i64| own().map(|document| document.map(of)).collect::<PrimitiveArray<Int64Type>>();
+    let dimension = chunks().next().map_or(0, |chunk| chunk.embedding.dimension());
+    let values: Vec<f32> = chunks().flat_map(|chunk| chunk.embedding.as_slice()).copied().collect();
+    let values = Float32Array::from(values);
+    let vectors = FixedSizeListArray::try_new(item(), dimension as i32, Arc::new(values), None).map_err(layout)?;
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from_iter_values(rows().map(|(document, _, _)| document.key.as_str()))),
-        Arc::new(UInt32Array::from_iter_values(rows().map(|(_, index, _)| index))),
-        Arc::new(BinaryArray::from_iter_values(paths)),
-        Arc::new(StringArray::from_iter_values(chunks().map(|chunk| &chunk.text))),
-        Arc::new(StringArray::from_iter_values(chunks().map(|chunk| search_form(&chunk.text)))),
-        Arc::new(StringArray::from_iter_values(chunks().map(|chunk| &chunk.context))),
-        Arc::new(UInt64Array::from_iter_values(chunks().map(|chunk| chunk.location.bytes.start))),
-        Arc::new(UInt64Array::from_iter_values(chunks().map(|chunk| chunk.location.bytes.end))),
-        Arc::new(UInt32Array::from_iter_values(chunks().map(|chunk| chunk.location.lines.0))),
-        Arc::new(UInt32Array::from_iter_values(chunks().map(|chunk| chunk.location.lines.1))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|(document, _, _)| document.key.as_str()))),
+        Arc::new(UInt32Array::from_iter_values(rows.iter().map(|(_, index, _)| *index))),
+        Arc::new(BinaryArray::from_iter_values(rows.iter().map(|(document, _, _)| path_bytes(&document.path)))),
+        Arc::new(text(|chunk| &chunk.text)),
+        Arc::new(StringArray::from_iter_values(chunks().map(|chunk| analyser::document_words(&chunk.text)))),
+        Arc::new(text(|chunk| &chunk.context)),
+        Arc::new(bytes(|location| location.bytes.start)),
+        Arc::new(bytes(|location| location.bytes.end)),
+        Arc::new(line(|location| location.lines.0)),
+        Arc::new(line(|location| location.lines.1)),
         Arc::new(vectors),
-        Arc::new(rows().map(|(d, index, _)| (index == 0).then_some(d.stamp.size)).collect::<UInt64Array>()),
-        Arc::new(first(&|d| d.stamp.modified)),
-        Arc::new(first(&|d| d.stamp.read)),
-        Arc::new(first_text(&|d| d.stamp.hash.clone())),
-        Arc::new(first_text(&|d| d.note.clone())),
+        Arc::new(own().map(|document| document.map(|d| d.stamp.size)).collect::<UInt64Array>()),
+        Arc::new(own_time(|document| document.stamp.modified)),
+        Arc::new(own_time(|document| document.stamp.read)),
+        Arc::new(own_text(|document| &document.stamp.hash)),
+        Arc::new(own_text(|document| &document.note)),
     ];
-    RecordBatch::try_new(schema, columns).map_err(arrow)
+    RecordBatch::try_new(schema, columns).map_err(layout)
 }
 
-fn arrow(e: arrow_schema::ArrowError) -> Error {
+fn layout(e: ArrowError) -> Error {
     Error::other("lay out chunks as rows", e)
 }
 
-/// Typed access to the columns of a batch.
-struct Columns<'a>(&'a RecordBatch);
-
-impl<'a> Columns<'a> {
-    fn column(&self, name: &str) -> Result<&'a ArrayRef> {
-        self.0.column_by_name(name).ok_or_else(|| Error::other("read rows", format!("the column {name} is missing")))
-    }
-
-    fn text(&self, name: &str) -> Result<&'a StringArray> {
-        self.column(name)?.as_string_opt().ok_or_else(|| self.wrong(name))
-    }
-
-    fn bytes(&self, name: &str) -> Result<&'a BinaryArray> {
-        self.column(name)?.as_binary_opt().ok_or_else(|| self.wrong(name))
-    }
-
-    fn number<T: arrow_array::ArrowPrimitiveType>(&self, name: &str) -> Result<&'a arrow_array::PrimitiveArray<T>> {
-        self.column(name)?.as_primitive_opt().ok_or_else(|| self.wrong(name))
-    }
-
-    fn wrong(&self, name: &str) -> Error {
-        Error::other("read rows", format!("the column {name} has another type than this version writes"))
-    }
-
-    fn location(&self) -> Result<impl Fn(usize) -> Location + use<'a>> {
-        let (start, end) = (self.number::<UInt64Type>("byte_start")?, self.number::<UInt64Type>("byte_end")?);
-        let (first, last) = (self.number::<UInt32Type>("first_line")?, self.number::<UInt32Type>("last_line")?);
-        Ok(move |i| Location { bytes: start.value(i)..end.value(i), lines: (first.value(i), last.value(i)) })
-    }
-}
-
-/// The rows of a search, with the score that `score` makes of the column that it ranks by.
-pub(super) fn hits(batch: &RecordBatch, ranked_by: &str, score: impl Fn(f32) -> f32) -> Result<Vec<Hit>> {
+/// Which chunk each row is, with what the column `score` says of it.
+pub(super) fn identities(batch: &RecordBatch, score: &str) -> Result<Vec<(ChunkId, f32)>> {
     let columns = Columns(batch);
-    let (keys, indexes) = (columns.text(KEY)?, columns.number::<UInt32Type>(INDEX)?);
-    let (paths, texts, location) = (columns.bytes("path")?, columns.text("text")?, columns.location()?);
-    let ranks = columns.number::<Float32Type>(ranked_by)?;
-    let hit = |i: usize| Hit {
-        id: ChunkId::new(DocumentKey::from_stored(keys.value(i)), indexes.value(i)),
-        score: score(ranks.value(i)),
-        passage: Arc::new(Passage {
-            text: texts.value(i).to_owned(),
-            path: Arc::new(path(paths.value(i))),
-            location: location(i),
-        }),
-    };
-    Ok((0..batch.num_rows()).map(hit).collect())
+    let (keys, indexes, scores) =
+        (columns.texts(KEY)?, columns.numbers::<UInt32Type>(CHUNK)?, columns.numbers::<Float32Type>(score)?);
+    let identity = |row| (ChunkId::new(DocumentKey::from_stored(keys.value(row)), indexes.value(row)), scores.value(row));
+    Ok((0..batch.num_rows()).map(identity).collect())
 }
 
-pub(super) fn infos(batch: &RecordBatch) -> Result<Vec<DocumentInfo>> {
+/// The number that LanceDB gives each row, for as long as a version is read.
+pub(super) fn row_numbers(batch: &RecordBatch) -> Result<Vec<u64>> {
+    Ok(Columns(batch).numbers::<UInt64Type>("_rowid")?.values().to_vec())
+}
+
+/// What a hit shows of each row.
+pub(super) fn passages(batch: &RecordBatch) -> Result<Vec<Passage>> {
     let columns = Columns(batch);
-    let (keys, paths) = (columns.text(KEY)?, columns.bytes("path")?);
-    let (size, hash, note) = (columns.number::<UInt64Type>("size")?, columns.text("hash")?, columns.text("note")?);
-    let (modified, read) = (columns.number::<Int64Type>("modified")?, columns.number::<Int64Type>("read")?);
-    let info = |i: usize| DocumentInfo {
-        key: DocumentKey::from_stored(keys.value(i)),
-        path: Arc::new(path(paths.value(i))),
-        stamp: FileStamp {
-            size: size.value(i),
-            modified: modified.value(i),
-            read: read.value(i),
-            hash: hash.value(i).to_owned(),
-        },
-        note: note.value(i).to_owned(),
-    };
-    Ok((0..batch.num_rows()).map(info).collect())
+    let (texts, paths, location) = (columns.texts("text")?, columns.bytes("path")?, columns.locations()?);
+    let passage =
+        |row| Passage { text: texts.value(row).to_owned(), path: Arc::new(path(paths.value(row))), location: location(row) };
+    Ok((0..batch.num_rows()).map(passage).collect())
 }
 
-/// Chunks with their index.
+/// The chunk of each row, with its index.
 pub(super) fn chunks(batch: &RecordBatch) -> Result<Vec<(u32, Chunk)>> {
     let columns = Columns(batch);
-    let (indexes, texts, contexts) = (columns.number::<UInt32Type>(INDEX)?, columns.text("text")?, columns.text("context")?);
-    let location = columns.location()?;
-    let vectors = columns.column(VECTOR)?.as_fixed_size_list_opt().ok_or_else(|| columns.wrong(VECTOR))?;
-    let chunk = |i: usize| {
-        let values = vectors.value(i);
-        let values = values.as_primitive_opt::<Float32Type>().ok_or_else(|| columns.wrong(VECTOR))?;
-        let embedding = Embedding::new(values.values().to_vec())?;
-        let chunk = Chunk::new(texts.value(i), embedding).with_context(contexts.value(i)).with_location(location(i));
-        Ok((indexes.value(i), chunk))
+    let (indexes, texts, contexts) = (columns.numbers::<UInt32Type>(CHUNK)?, columns.texts("text")?, columns.texts("context")?);
+    let (location, vectors) = (columns.locations()?, columns.vectors()?);
+    let chunk = |row: usize| {
+        let values = vectors.value(row);
+        let embedding = Embedding::new(values.as_primitive::<Float32Type>().values().to_vec())?;
+        let chunk = Chunk::new(texts.value(row), embedding).with_context(contexts.value(row)).with_location(location(row));
+        Ok((indexes.value(row), chunk))
     };
     (0..batch.num_rows()).map(chunk).collect()
 }
 
+/// The document of each row, which is the row of its first chunk.
+pub(super) fn infos(batch: &RecordBatch) -> Result<Vec<DocumentInfo>> {
+    let columns = Columns(batch);
+    let (keys, paths, size) = (columns.texts(KEY)?, columns.bytes("path")?, columns.numbers::<UInt64Type>("size")?);
+    let (modified, read) = (columns.numbers::<Int64Type>("modified")?, columns.numbers::<Int64Type>("read")?);
+    let (hash, note) = (columns.texts("hash")?, columns.texts("note")?);
+    let info = |row| DocumentInfo {
+        key: DocumentKey::from_stored(keys.value(row)),
+        path: Arc::new(path(paths.value(row))),
+        stamp: FileStamp {
+            size: size.value(row),
+            modified: modified.value(row),
+            read: read.value(row),
+            hash: hash.value(row).to_owned(),
+        },
+        note: note.value(row).to_owned(),
+    };
+    Ok((0..batch.num_rows()).map(info).collect())
+}
+
+/// The columns of a batch by name and type. The schema was checked at opening, so a wrong one is a fault of LanceDB or ours.
+struct Columns<'a>(&'a RecordBatch);
+
+impl<'a> Columns<'a> {
+    fn get<T>(&self, name: &str, cast: impl FnOnce(&'a ArrayRef) -> Option<T>) -> Result<T> {
+        let found = self.0.column_by_name(name).and_then(cast);
+        found.ok_or_else(|| Error::other("read rows", format!("the column {name} is missing or of another type")))
+    }
+
+    fn texts(&self, name: &str) -> Result<&'a StringArray> {
+        self.get(name, |column| column.as_string_opt())
+    }
+
+    fn bytes(&self, name: &str) -> Result<&'a BinaryArray> {
+        self.get(name, |column| column.as_binary_opt())
+    }
+
+    fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<&'a PrimitiveArray<T>> {
+        self.get(name, |column| column.as_primitive_opt())
+    }
+
+    fn vectors(&self) -> Result<&'a FixedSizeListArray> {
+        let floats = |vectors: &&FixedSizeListArray| vectors.values().data_type() == &DataType::Float32;
+        self.get(VECTOR, |column| column.as_fixed_size_list_opt().filter(floats))
+    }
+
+    fn locations(&self) -> Result<impl Fn(usize) -> Location + use<'a>> {
+        let (start, end) = (self.numbers::<UInt64Type>("byte_start")?, self.numbers::<UInt64Type>("byte_end")?);
+        let (first, last) = (self.numbers::<UInt32Type>("first_line")?, self.numbers::<UInt32Type>("last_line")?);
+        Ok(move |row| Location { bytes: start.value(row)..end.value(row), lines: (first.value(row), last.value(row)) })
+    }
+}
+
 #[cfg(unix)]
-fn path_bytes(path: &Path) -> Vec<u8> {
+fn path_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
     use std::os::unix::ffi::OsStrExt;
-    path.as_os_str().as_bytes().to_vec()
+    path.as_os_str().as_bytes().into()
 }
 
 #[cfg(unix)]
@@ -226,9 +242,10 @@ fn path(bytes: &[u8]) -> PathBuf {
     std::ffi::OsStr::from_bytes(bytes).into()
 }
 
+/// Elsewhere a name that is not Unicode loses what is not; its key keeps it apart all the same.
 #[cfg(not(unix))]
-fn path_bytes(path: &Path) -> Vec<u8> {
-    path.to_string_lossy().into_owned().into_bytes()
+fn path_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
+    path.to_string_lossy().into_owned().into_bytes().into()
 }
 
 #[cfg(not(unix))]
