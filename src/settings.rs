@@ -24,7 +24,8 @@ pub struct RetrievalSettings {
     pub hybrid: bool,
     /// Rerank the best candidates; off: faster, less precise. Default: on.
     pub rerank: bool,
-    /// Which cross-encoder: a name of the catalogue, a folder, or a repository of the hub. Default: `bge-reranker-v2-m3`.
+    /// Which cross-encoder: a name, a folder, or a repository of the hub. Default: `bge-reranker-v2-m3`. For the program that
+    /// loads it: [`PipelineBuilder::settings`](crate::PipelineBuilder::settings) takes the reranker that it was given.
     pub reranker_model: String,
 }
 
@@ -34,7 +35,7 @@ impl Default for RetrievalSettings {
     }
 }
 
-/// How files are cut up. A change holds for files that are indexed afterwards.
+/// How files are cut up. Hand the values to the builder of the indexer; a change holds for files that are indexed afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
