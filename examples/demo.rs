@@ -64,7 +64,7 @@ async fn demo() -> Result<()> {
             let path = result.path.strip_prefix(&files).unwrap_or(&result.path);
             anstream::println!("  {place}  {:.2}  {PATH}{}{PATH:#}", result.score, path.display());
             if place == 1 {
-                for line in wrap(result.snippet.as_str(), 70) {
+                for line in wrap(&result.snippet.text, 70) {
                     println!("           {line}");
                 }
             }

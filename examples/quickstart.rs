@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     let page = pipeline.search(Query::new(question).under(folder)?.limit(5)).await?;
     for result in &page.results {
-        println!("{:.2}  {}\n      {}", result.score, result.path.display(), result.snippet.as_str());
+        println!("{:.2}  {}\n      {}", result.score, result.path.display(), result.snippet.text);
     }
     Ok(())
 }

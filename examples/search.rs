@@ -184,7 +184,7 @@ fn print_json(page: &Page) {
                 "path": result.path.to_string_lossy(),
                 "score": result.score,
                 "score_kind": result.score_kind,
-                "snippet": result.snippet,
+                "snippet": result.snippet.text,
                 "chunk": { "index": result.chunk, "lines": [result.location.lines.0, result.location.lines.1] },
                 "evidence": result.evidence,
             })
@@ -206,7 +206,7 @@ fn print_page(page: &Page, explain: bool) {
             result.score,
             path.display()
         );
-        for line in wrap(result.snippet.as_str(), 70) {
+        for line in wrap(&result.snippet.text, 70) {
             println!("          {line}");
         }
         if explain {

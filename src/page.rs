@@ -17,6 +17,9 @@ pub struct Page {
     pub results: Vec<SearchResult>,
     /// What ran, in the order of the flow: dense, sparse, fusion, rerank, your stages, dedup.
     pub stages: Vec<StageReport>,
+    /// Whether the order is final. False only for the first page of
+    /// [`search_progressively`](crate::Pipeline::search_progressively), which a reranked one follows.
+    pub complete: bool,
 }
 
 /// A file, with the chunk that answers best.
@@ -67,6 +70,9 @@ pub enum ScoreKind {
 pub struct StageReport {
     /// dense, sparse, fusion, rerank, dedup, or the name of a stage of yours.
     pub name: String,
+    /// Which part did it: the embedding model, the fusion rule, the reranker. None where the stage is the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// How it ended.
     pub status: StageStatus,
     /// Why it did not run or failed, or something about the run worth knowing.
@@ -95,7 +101,8 @@ pub enum StageStatus {
 
 impl StageReport {
     pub(crate) fn ran(name: &str, input: usize, output: usize, took: Duration) -> Self {
-        Self { name: name.to_owned(), status: StageStatus::Ran, reason: None, input, output, ms: took.as_secs_f64() * 1e3 }
+        let ms = took.as_secs_f64() * 1e3;
+        Self { name: name.to_owned(), by: None, status: StageStatus::Ran, reason: None, input, output, ms }
     }
 
     pub(crate) fn skipped(name: &str, reason: impl Into<String>) -> Self {
@@ -106,6 +113,10 @@ impl StageReport {
     pub(crate) fn failed(name: &str, reason: impl Into<String>, input: usize, took: Duration) -> Self {
         let report = Self::ran(name, input, input, took);
         Self { status: StageStatus::Failed, reason: Some(reason.into()), ..report }
+    }
+
+    pub(crate) fn by(self, part: &str) -> Self {
+        Self { by: Some(part.to_owned()), ..self }
     }
 }
 

@@ -3,19 +3,25 @@
 mod builder;
 mod guard;
 mod legs;
+mod page;
 mod rerank;
-mod show;
+mod shortlist;
+#[cfg(all(test, feature = "testing"))]
+mod tests;
 
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use sensetree_core::{Candidate, DocumentKey, Embedder, Fusion, Leg, Query, Result, SparseRetriever, Stage, Store, text};
+use futures::{Stream, stream};
+use sensetree_core::{Candidate, DocumentKey, Embedder, Fusion, Query, Result, SparseRetriever, Stage, Store, text};
+use tracing::Instrument;
 
-use crate::{Existence, Page, SearchResult, StageReport, StageStatus};
+use crate::{Existence, Page, ScoreKind, StageReport};
 pub use builder::PipelineBuilder;
+use guard::Guard;
 pub use rerank::RerankOrder;
 
 /// Chunks that each leg is asked for at first: `limit` times this, within [`POOL_RANGE`].
@@ -27,13 +33,14 @@ const LARGEST_POOL: usize = 2560;
 /// A search over one store, assembled from parts. Cheap to clone, can be used from any number of tasks.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
-    parts: Arc<Parts>,
+    pub(crate) parts: Arc<Parts>,
 }
 
 #[derive(Debug)]
-struct Parts {
-    embedder: Arc<dyn Embedder>,
-    store: Arc<dyn Store>,
+pub(crate) struct Parts {
+    pub(crate) embedder: Arc<dyn Embedder>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) existence: Option<Arc<dyn Existence>>,
     sparse: Option<Arc<dyn SparseRetriever>>,
     /// Why a leg or the reranker is not asked, when it was switched off rather than left out.
     sparse_off: &'static str,
@@ -41,7 +48,15 @@ struct Parts {
     fusion: Arc<dyn Fusion>,
     rerank: Option<rerank::Rerank>,
     stages: Vec<Arc<dyn Stage>>,
-    existence: Option<Arc<dyn Existence>>,
+    least: Vec<(ScoreKind, f64)>,
+    stage_budget: Option<Duration>,
+}
+
+/// What the first half of a search hands to the second.
+struct Retrieved {
+    /// Fused, in scope, alive; best first.
+    candidates: Vec<Candidate>,
+    stages: Vec<StageReport>,
 }
 
 impl Pipeline {
@@ -53,76 +68,146 @@ impl Pipeline {
     /// Searches.
     ///
     /// A blank query (white space, control and zero-width characters only) gives an empty page without asking any part.
-    /// A leg, a reranker or a stage that fails is reported on the page and the search goes on without it. Dropping the
-    /// future stops the work.
+    /// A leg, a reranker or a stage that fails, or does not finish within its time budget, is reported on the page and the
+    /// search goes on without it. Dropping the future stops the work.
     ///
     /// # Errors
     /// [`Error::AllLegsFailed`](sensetree_core::Error::AllLegsFailed) when no leg could answer.
+    ///
+    /// # Panics
+    /// With a time budget, outside a tokio runtime that keeps time.
     pub async fn search(&self, query: Query) -> Result<Page> {
-        let parts = &*self.parts;
-        if text::is_blank(query.text()) {
-            return Ok(parts.blank_page());
-        }
-        let (mut candidates, mut stages) = parts.retrieve(&query).await?;
-        match &parts.rerank {
-            None => stages.push(StageReport::skipped(rerank::NAME, parts.rerank_off)),
-            Some(rerank) => {
-                let (reranked, report) = guard::run(rerank, &query, candidates).await;
-                candidates = reranked;
-                stages.push(report);
+        let span = search_span(&query);
+        async {
+            if text::is_blank(query.text()) {
+                return Ok(self.parts.blank_page());
             }
+            let guard = self.parts.guard(&query);
+            let retrieved = self.parts.retrieve(&query, &guard).await?;
+            Ok(self.parts.finish(&query, &guard, retrieved).await)
         }
-        for stage in &parts.stages {
-            let (staged, report) = guard::run(stage, &query, candidates).await;
-            candidates = staged;
-            stages.push(report);
-        }
-        let started = Instant::now();
-        let before = candidates.len();
-        let results = parts.best_of_each_file(candidates, &query, &legs_that_ran(&stages));
-        stages.push(StageReport::ran("dedup", before, results.len(), started.elapsed()));
-        for stage in &stages {
-            tracing::debug!(stage = stage.name, status = ?stage.status, input = stage.input, output = stage.output, ms = stage.ms);
-        }
-        Ok(Page { results, stages })
+        .instrument(span)
+        .await
+    }
+
+    /// Searches, and gives the fused page as soon as it is there; the final one follows.
+    ///
+    /// One page when there is neither a reranker nor a stage of yours, and for a blank query; otherwise two, of which the first
+    /// has [`Page::complete`] false. Dropping the stream stops the work: a caller who is content with the first page spends
+    /// nothing on reranking.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search); an error is the last item.
+    ///
+    /// ```
+    /// # use sensetree::{Embedder, Pipeline, Query, memory::MemoryStore, testing::{MockEmbedder, MockReranker}};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> sensetree::Result<()> {
+    /// # let embedder = MockEmbedder::new(8);
+    /// # let store = MemoryStore::new(embedder.fingerprint().clone());
+    /// # let pipeline = Pipeline::builder(embedder, store).reranker(MockReranker::word_overlap()).build()?;
+    /// use futures::StreamExt;
+    ///
+    /// let mut pages = pipeline.search_progressively(Query::new("when was the boiler serviced?"));
+    /// while let Some(page) = pages.next().await {
+    ///     let page = page?;
+    ///     println!("{} results{}", page.results.len(), if page.complete { "" } else { ", still reranking" });
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn search_progressively(&self, query: Query) -> impl Stream<Item = Result<Page>> + Send + Unpin + use<> {
+        let parts = self.parts.clone();
+        let (guard, span) = (parts.guard(&query), search_span(&query));
+        let steps = stream::unfold(Step::Retrieve, move |step| {
+            let (parts, query) = (parts.clone(), query.clone());
+            async move {
+                match step {
+                    Step::Retrieve if text::is_blank(query.text()) => Some((Ok(parts.blank_page()), Step::End)),
+                    Step::Retrieve => match parts.retrieve(&query, &guard).await {
+                        Err(e) => Some((Err(e), Step::End)),
+                        Ok(retrieved) if parts.rerank.is_none() && parts.stages.is_empty() => {
+                            Some((Ok(parts.finish(&query, &guard, retrieved).await), Step::End))
+                        }
+                        Ok(retrieved) => Some((Ok(parts.fused_page(&query, &retrieved)), Step::Finish(retrieved))),
+                    },
+                    Step::Finish(retrieved) => Some((Ok(parts.finish(&query, &guard, retrieved).await), Step::End)),
+                    Step::End => None,
+                }
+            }
+            .instrument(span.clone())
+        });
+        Box::pin(steps)
     }
 }
 
+/// Where a progressive search stands.
+enum Step {
+    Retrieve,
+    Finish(Retrieved),
+    End,
+}
+
+/// The question itself is nobody's business but the caller's, so its length stands for it.
+fn search_span(query: &Query) -> tracing::Span {
+    tracing::info_span!("search", characters = query.text().chars().count(), limit = query.page_size())
+}
+
 impl Parts {
-    fn blank_page(&self) -> Page {
-        let own = self.stages.iter().map(|stage| stage.name());
-        let names = ["dense", "sparse", "fusion", rerank::NAME].into_iter().chain(own).chain(["dedup"]);
-        Page { results: Vec::new(), stages: names.map(|name| StageReport::skipped(name, "blank query")).collect() }
+    fn guard(&self, query: &Query) -> Guard {
+        Guard::new(self.stage_budget, query.budget())
     }
 
     /// Fused candidates that are in scope and alive, best first.
     ///
     /// The pool doubles until it holds enough files for a full page or the legs have no more to give.
-    async fn retrieve(&self, query: &Query) -> Result<(Vec<Candidate>, Vec<StageReport>)> {
+    async fn retrieve(&self, query: &Query, guard: &Guard) -> Result<Retrieved> {
         let limit = query.page_size();
         let mut pool = (limit * POOL_PER_RESULT).clamp(POOL_RANGE.0, POOL_RANGE.1);
-        let mut legs = legs::Legs::new(self, query);
+        let mut legs = legs::Legs::new(self, query, guard);
         let mut alive = HashMap::new();
+        let span = guard::span("fusion");
+        let mut took = Duration::ZERO;
         loop {
-            let found = legs.ask(pool).await?;
+            legs.ask(pool).await?;
             let started = Instant::now();
-            let before = found.lists.iter().map(|list| list.hits.len()).sum();
-            let (fused, failure) = legs::fuse(&*self.fusion, &found.lists);
-            let (candidates, doubt) = self.keep_alive(fused, &mut alive).await;
+            let lists = legs.lists();
+            let before = lists.iter().map(|list| list.hits.len()).sum();
+            let (fused, failure) = span.in_scope(|| legs::fuse(&*self.fusion, &lists));
+            let (candidates, doubt) = self.keep_alive(fused, &mut alive, guard).instrument(span.clone()).await;
+            took += started.elapsed();
             let files = candidates.iter().map(|c| &c.id.key).collect::<HashSet<_>>().len();
-            if files < limit && found.more && pool < LARGEST_POOL {
+            if files < limit && legs.have_more() && pool < LARGEST_POOL {
                 pool = (pool * 2).min(LARGEST_POOL);
                 continue;
             }
-            let mut stages = found.reports;
-            stages.push(match failure.or(doubt) {
-                Some(reason) => {
-                    StageReport { output: candidates.len(), ..StageReport::failed("fusion", reason, before, started.elapsed()) }
-                }
-                None => StageReport::ran("fusion", before, candidates.len(), started.elapsed()),
-            });
-            return Ok((candidates, stages));
+            let report = match failure.or(doubt) {
+                Some(reason) => StageReport { output: candidates.len(), ..StageReport::failed("fusion", reason, before, took) },
+                None => StageReport::ran("fusion", before, candidates.len(), took),
+            };
+            let report = report.by(self.fusion.name());
+            guard::record(&span, &report);
+            let mut stages = legs.reports();
+            stages.push(report);
+            return Ok(Retrieved { candidates, stages });
         }
+    }
+
+    /// Reranking, the caller's stages, and one result for each file.
+    async fn finish(&self, query: &Query, guard: &Guard, retrieved: Retrieved) -> Page {
+        let Retrieved { mut candidates, mut stages } = retrieved;
+        match &self.rerank {
+            None => stages.push(StageReport::skipped(rerank::NAME, self.rerank_off)),
+            Some(rerank) => {
+                let (reranked, report) = guard.stage(rerank, query, candidates).await;
+                candidates = reranked;
+                stages.push(report.by(rerank.model()));
+            }
+        }
+        for stage in &self.stages {
+            let (staged, report) = guard.stage(stage, query, candidates).await;
+            candidates = staged;
+            stages.push(report);
+        }
+        self.page(query, candidates, stages)
     }
 
     /// Drops candidates whose file is gone. When that cannot be found out, all stay, and the doubt is told.
@@ -130,6 +215,7 @@ impl Parts {
         &self,
         candidates: Vec<Candidate>,
         known: &mut HashMap<DocumentKey, bool>,
+        guard: &Guard,
     ) -> (Vec<Candidate>, Option<String>) {
         let Some(existence) = &self.existence else { return (candidates, None) };
         let mut unknown: Vec<&Candidate> = Vec::new();
@@ -140,7 +226,7 @@ impl Parts {
             }
         }
         let paths = unknown.iter().map(|c| c.passage.path.clone()).collect();
-        match guard::catch("existence check", existence.exist(paths)).await {
+        match guard.run("existence check", existence.exist(paths)).await {
             Ok(answers) if answers.len() == unknown.len() => {
                 known.extend(unknown.iter().zip(answers).map(|(c, alive)| (c.id.key.clone(), alive)));
             }
@@ -152,18 +238,4 @@ impl Parts {
         }
         (candidates.into_iter().filter(|c| known.get(&c.id.key).copied().unwrap_or(true)).collect(), None)
     }
-
-    /// One result for each file: its first chunk in the final order.
-    fn best_of_each_file(&self, candidates: Vec<Candidate>, query: &Query, legs: &[Leg]) -> Vec<SearchResult> {
-        let mut seen = HashSet::new();
-        let best = candidates.into_iter().filter(|candidate| seen.insert(candidate.id.key.clone()));
-        let scale = self.rerank.as_ref().map(rerank::Rerank::scale);
-        let best_fused = self.fusion.best(legs);
-        best.take(query.page_size()).map(|candidate| show::result(candidate, query.text(), scale, best_fused)).collect()
-    }
-}
-
-fn legs_that_ran(stages: &[StageReport]) -> Vec<Leg> {
-    let ran = |leg: &Leg| stages.iter().any(|s| s.name == legs::name(*leg) && s.status == StageStatus::Ran);
-    [Leg::Dense, Leg::Sparse].into_iter().filter(ran).collect()
 }

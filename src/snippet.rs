@@ -1,6 +1,12 @@
-use std::{collections::HashSet, ops::Range};
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::Range,
+};
 
-use sensetree_core::text::{first_chars, fold};
+use sensetree_core::{
+    Location,
+    text::{first_chars, fold},
+};
 use serde::{Deserialize, Serialize};
 
 /// Characters of a snippet.
@@ -8,50 +14,60 @@ pub(crate) const SNIPPET_CHARS: usize = 240;
 
 /// The part of a chunk that matches the question.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
+#[non_exhaustive]
 pub struct Snippet {
-    text: String,
-}
-
-impl From<Snippet> for String {
-    fn from(snippet: Snippet) -> Self {
-        snippet.text
-    }
-}
-
-impl From<String> for Snippet {
-    fn from(text: String) -> Self {
-        Self { text }
-    }
+    /// At most 240 characters and the marks of what was cut. Starts and ends at words, runs of white space are one space, an
+    /// ellipsis marks what was cut.
+    pub text: String,
+    /// Bytes of [`text`](Self::text) that match words of the question, for showing them in bold.
+    pub matches: Vec<Range<usize>>,
+    /// Where the snippet, without its marks, stands in the file's text.
+    pub location: Location,
 }
 
 impl Snippet {
-    /// The stretch of at most 240 characters that has most of the question's words; the beginning when it has none.
-    ///
-    /// Starts and ends at words, runs of white space are one space, and an ellipsis marks what was cut.
-    pub(crate) fn of(passage: &str, query: &str) -> Self {
+    /// The stretch of `passage` that has most of the question's words; the beginning when it has none. `at` is where the passage
+    /// stands in the file's text.
+    pub(crate) fn of(passage: &str, at: &Location, query: &str) -> Self {
         let words: Vec<Range<usize>> = words(passage).collect();
-        let wanted: HashSet<String> = self::words(query).map(|word| stem(&query[word])).filter(|word| !word.is_empty()).collect();
-        let matches: Vec<Option<String>> =
-            words.iter().map(|word| stem(&passage[word.clone()])).map(|word| wanted.contains(&word).then_some(word)).collect();
-        let (first, last) = best_window(passage, &words, &matches);
-        let Some((start, end)) = words.get(first).zip(words.get(last)).map(|(a, b)| (a.start, b.end)) else {
-            return Self::default();
+        let wanted: BTreeSet<String> =
+            self::words(query).map(|word| stem(&query[word])).filter(|word| !word.is_empty()).collect();
+        let meant = |word: &Range<usize>| {
+            let word = stem(&passage[word.clone()]);
+            wanted.iter().find(|wanted| !word.is_empty() && (wanted.starts_with(&word) || word.starts_with(*wanted))).cloned()
         };
-        let mut text = passage[start..end].split_whitespace().collect::<Vec<_>>().join(" ");
-        if text.chars().count() > SNIPPET_CHARS {
-            // One word longer than a snippet.
-            text = first_chars(&text, SNIPPET_CHARS).to_owned();
+        let matching: Vec<Option<String>> = words.iter().map(meant).collect();
+        if words.is_empty() {
+            return Self { location: at.clone(), ..Self::default() };
         }
-        let cut_before = first > 0;
-        let cut_after = last + 1 < words.len();
-        Self { text: format!("{}{text}{}", if cut_before { "… " } else { "" }, if cut_after { " …" } else { "" }) }
+        let (first, last) = best_window(passage, &words, &matching);
+        let mut text = String::from(if first > 0 { "… " } else { "" });
+        let mut matches = Vec::new();
+        for (word, matched) in words[first..=last].iter().zip(&matching[first..=last]) {
+            // One word may be longer than a snippet.
+            let word = first_chars(&passage[word.clone()], SNIPPET_CHARS);
+            let start = text.len();
+            text.push_str(word);
+            matches.extend(matched.is_some().then_some(start..text.len()));
+            text.push(' ');
+        }
+        text.pop();
+        text.push_str(if last + 1 < words.len() { " …" } else { "" });
+        let location = inside(passage, at, words[first].start..words[last].end);
+        Self { text, matches, location }
     }
+}
 
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
+/// Where a part of a passage stands in the file.
+///
+/// Counted from the end of the passage: what an indexer puts before a document's text stands at the beginning of its first one.
+fn inside(passage: &str, at: &Location, part: Range<usize>) -> Location {
+    let place = |byte: usize| at.bytes.end.saturating_sub((passage.len() - byte) as u64).max(at.bytes.start);
+    let line = |byte: usize| {
+        let below = passage[byte..].trim_end_matches('\n').matches('\n').count();
+        at.lines.1.saturating_sub(u32::try_from(below).unwrap_or(u32::MAX)).max(at.lines.0)
+    };
+    Location { bytes: place(part.start)..place(part.end), lines: (line(part.start), line(part.end)) }
 }
 
 /// Runs of characters without white space.
@@ -119,22 +135,47 @@ mod tests {
     fn the_matching_part_is_shown_with_what_leads_to_it() {
         let passage =
             format!("{} The warranty of the freezer ends in March. {}", "Other words. ".repeat(60), "More words. ".repeat(60));
-        let snippet = Snippet::of(&passage, "freezer warranties");
-        assert!(snippet.as_str().contains("The warranty of the freezer ends in March."), "{snippet:?}");
-        assert!(snippet.as_str().starts_with("… ") && snippet.as_str().ends_with(" …"));
+        let snippet = Snippet::of(&passage, &Location::default(), "freezer warranties");
+        assert!(snippet.text.contains("The warranty of the freezer ends in March."), "{snippet:?}");
+        assert!(snippet.text.starts_with("… ") && snippet.text.ends_with(" …"));
+        let marked: Vec<&str> = snippet.matches.iter().map(|range| &snippet.text[range.clone()]).collect();
+        assert_eq!(marked, ["warranty", "freezer"]);
     }
 
     #[test]
     fn a_short_passage_is_shown_whole_on_one_line() {
-        assert_eq!(Snippet::of("one\n\n  two", "nothing").as_str(), "one two");
-        assert_eq!(Snippet::of("  ", "nothing").as_str(), "");
+        let text = |passage| Snippet::of(passage, &Location::default(), "nothing").text;
+        assert_eq!(text("one\n\n  two"), "one two");
+        assert_eq!(text("  "), "");
+    }
+
+    #[test]
+    fn a_snippet_knows_its_lines_and_bytes_in_the_file() {
+        let body: String = (1..=60).map(|i| format!("line {i} is here\n")).collect();
+        let file = body.replace("line 40", "freezer");
+        // The first chunk of a document has a heading of the indexer's before the file's text.
+        for heading in ["", "Kitchen notes\n\n"] {
+            let at = Location { bytes: 0..file.len() as u64, lines: (1, 60) };
+            let snippet = Snippet::of(&format!("{heading}{file}"), &at, "freezer");
+            let bytes = snippet.location.bytes.start as usize..snippet.location.bytes.end as usize;
+            assert_eq!(file[bytes].split_whitespace().collect::<Vec<_>>().join(" "), snippet.text.trim_matches(['…', ' ']));
+            let (first, last) = snippet.location.lines;
+            let lines = file.lines().skip(first as usize - 1).take((last - first + 1) as usize).collect::<Vec<_>>().join(" ");
+            assert!(lines.contains("freezer is here") && last - first < 20, "{first}-{last}: {lines}");
+            assert!(lines.contains(snippet.text.trim_matches(['…', ' '])), "{first}-{last}");
+        }
     }
 
     proptest! {
         #[test]
         fn a_snippet_is_never_too_long_and_never_fails(passage in "(\\PC{0,8}[ \n]){0,80}", query in "\\PC{0,20}") {
-            let snippet = Snippet::of(&passage, &query);
-            prop_assert!(snippet.as_str().chars().count() <= SNIPPET_CHARS + 4);
+            let at = Location { bytes: 10..10 + passage.len() as u64, lines: (3, 3 + passage.matches('\n').count() as u32) };
+            let snippet = Snippet::of(&passage, &at, &query);
+            prop_assert!(snippet.text.chars().count() <= SNIPPET_CHARS + 4);
+            prop_assert!(snippet.matches.iter().all(|range| snippet.text.get(range.clone()).is_some_and(|word| !word.is_empty())));
+            let (found, at) = (snippet.location, at);
+            prop_assert!(at.bytes.start <= found.bytes.start && found.bytes.start <= found.bytes.end && found.bytes.end <= at.bytes.end);
+            prop_assert!(at.lines.0 <= found.lines.0 && found.lines.0 <= found.lines.1 && found.lines.1 <= at.lines.1);
         }
     }
 }

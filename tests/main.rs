@@ -3,7 +3,6 @@
 mod it {
     mod command_line;
     mod models;
-    mod pipeline;
     mod store;
     mod support;
 }

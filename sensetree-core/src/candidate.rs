@@ -15,6 +15,15 @@ pub struct Passage {
     pub path: Arc<PathBuf>,
     /// Where the text stands in the file.
     pub location: Location,
+    /// When the file's content was last written, in nanoseconds since 1970, 0 when unknown.
+    pub modified: i64,
+}
+
+impl Passage {
+    /// A text of a file, without a place or a time.
+    pub fn new(text: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self { text: text.into(), path: Arc::new(path.into()), location: Location::default(), modified: 0 }
+    }
 }
 
 /// A chunk that a retriever found.

@@ -1,6 +1,11 @@
 //! What a store holds.
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -54,13 +59,23 @@ impl Chunk {
 pub struct FileStamp {
     /// Bytes.
     pub size: u64,
-    /// When the file last changed, in nanoseconds since 1970, 0 when unknown: the later of what the file system says of its
-    /// content and of its metadata, since a program can set the former back.
+    /// When the content was last written, in nanoseconds since 1970, 0 when unknown: what a file manager shows, and what
+    /// [`Filter::modified`](crate::Filter::modified) looks at.
     pub modified: i64,
-    /// When the file was read, on the same clock; a file modified just before that may have changed again unseen.
+    /// The later of that and of the last change of the file's metadata, which no program can set back; 0 when unknown.
+    pub changed: i64,
+    /// When the file was read, on the same clock; a file that changed just before that may have changed again unseen.
     pub read: i64,
     /// Hash of the content, in hexadecimal; empty when the document is not a file.
     pub hash: String,
+}
+
+impl FileStamp {
+    /// A time as stamps count it: nanoseconds since 1970, negative before; clamped to the years 1678 to 2262.
+    pub fn nanoseconds(time: SystemTime) -> i64 {
+        let clamp = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        time.duration_since(SystemTime::UNIX_EPOCH).map_or_else(|before| -clamp(before.duration()), clamp)
+    }
 }
 
 /// A document with all its chunks, as it is written to a store in one commit.
@@ -131,4 +146,15 @@ pub struct DocumentInfo {
     pub stamp: FileStamp,
     /// The indexer's note.
     pub note: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_1970_and_far_away_are_numbers_too() {
+        assert_eq!(FileStamp::nanoseconds(SystemTime::UNIX_EPOCH - Duration::from_nanos(5)), -5);
+        assert_eq!(FileStamp::nanoseconds(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40)), i64::MAX);
+    }
 }

@@ -1,6 +1,6 @@
 //! One error type for the whole family, so that a caller matches in one place.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use crate::Fingerprint;
 
@@ -105,6 +105,30 @@ pub enum Error {
         source: BoxError,
     },
 
+    /// A service on the network could not do what was asked.
+    #[error("cannot {doing} at {endpoint}: {reason}")]
+    Remote {
+        /// A verb in the infinitive: "embed texts", "rerank".
+        doing: &'static str,
+        /// The address that was asked, without secrets.
+        endpoint: String,
+        /// What happened and what to do about it.
+        reason: String,
+        /// Whether the same request may work later: the network, a time-out, or the status 408, 429 or 5xx.
+        transient: bool,
+    },
+
+    /// A part of a search did not finish in its time.
+    #[error("the {part} did not finish within the {of}'s time budget of {budget:?}")]
+    OutOfTime {
+        /// Which part: "embedder", "store", a stage's name.
+        part: String,
+        /// The budget.
+        budget: Duration,
+        /// Whose budget it was: "stage" or "query".
+        of: &'static str,
+    },
+
     /// Every leg of a search failed, so there is no ranking to show.
     #[error("no leg of the search could run: {0}")]
     AllLegsFailed(String),
@@ -120,6 +144,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the same work may succeed later without anything being changed.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Remote { transient: true, .. })
+    }
+
     /// An [`Error::InvalidInput`].
     pub fn invalid(what: impl Into<String>) -> Self {
         Self::InvalidInput(what.into())

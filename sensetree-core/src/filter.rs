@@ -1,10 +1,14 @@
 //! What a search, a count or a removal is restricted to.
 
-use std::path::Path;
+use std::{
+    ops::{Bound, RangeBounds},
+    path::Path,
+    time::SystemTime,
+};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocumentKey, Error, PathRules, Result};
+use crate::{DocumentKey, Error, FileStamp, PathRules, Result};
 
 /// A folder: itself and everything under it, at segment boundaries. `/notes` never means `/notes-old`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,6 +52,8 @@ impl Scope {
 pub struct Filter {
     scopes: Vec<Scope>,
     documents: Option<Vec<DocumentKey>>,
+    extensions: Option<Vec<String>>,
+    modified: Option<(i64, i64)>,
 }
 
 impl Filter {
@@ -70,6 +76,33 @@ impl Filter {
         self
     }
 
+    /// Only documents whose name ends in one of these extensions, with or without the dot, in any case: `["md", ".PDF"]`.
+    /// No document at all when `extensions` is empty.
+    #[must_use]
+    pub fn extensions<S: AsRef<str>>(mut self, extensions: impl IntoIterator<Item = S>) -> Self {
+        let plain = |extension: S| extension.as_ref().trim_start_matches('.').to_lowercase();
+        self.extensions = Some(extensions.into_iter().map(plain).collect());
+        self
+    }
+
+    /// Only documents whose content was last written in this range: `last_week..`, `..yesterday`, `monday..=friday`. One whose
+    /// time is not known is in no range.
+    #[must_use]
+    pub fn modified(mut self, range: impl RangeBounds<SystemTime>) -> Self {
+        let first = match range.start_bound() {
+            Bound::Included(&time) => FileStamp::nanoseconds(time),
+            Bound::Excluded(&time) => FileStamp::nanoseconds(time).saturating_add(1),
+            Bound::Unbounded => i64::MIN,
+        };
+        let last = match range.end_bound() {
+            Bound::Included(&time) => FileStamp::nanoseconds(time),
+            Bound::Excluded(&time) => FileStamp::nanoseconds(time).saturating_sub(1),
+            Bound::Unbounded => i64::MAX,
+        };
+        self.modified = Some((first, last));
+        self
+    }
+
     /// The folders, any of which may hold the document; empty means every folder.
     pub fn scopes(&self) -> &[Scope] {
         &self.scopes
@@ -80,10 +113,24 @@ impl Filter {
         self.documents.as_deref()
     }
 
-    /// Whether the filter lets a document through. This is the rule that stores translate.
-    pub fn matches(&self, key: &DocumentKey) -> bool {
+    /// The extensions allowed, in lower case without the dot, if they were listed.
+    pub fn allowed_extensions(&self) -> Option<&[String]> {
+        self.extensions.as_deref()
+    }
+
+    /// First and last allowed time of modification, in nanoseconds since 1970, if there is such a condition.
+    pub fn modified_range(&self) -> Option<(i64, i64)> {
+        self.modified
+    }
+
+    /// Whether the filter lets a document through, `modified` being [`FileStamp::modified`](crate::FileStamp::modified). This is the
+    /// rule that stores translate.
+    pub fn matches(&self, key: &DocumentKey, modified: i64) -> bool {
         (self.scopes.is_empty() || self.scopes.iter().any(|scope| scope.contains(key)))
             && self.documents.as_ref().is_none_or(|keys| keys.contains(key))
+            && (self.extensions.as_ref())
+                .is_none_or(|allowed| key.extension().is_some_and(|extension| allowed.contains(&extension)))
+            && self.modified.is_none_or(|(first, last)| modified != 0 && (first..=last).contains(&modified))
     }
 }
 
@@ -116,7 +163,31 @@ mod tests {
     #[test]
     fn an_empty_list_of_documents_matches_nothing() {
         let filter = Filter::everything().documents([]);
-        assert!(!filter.matches(&DocumentKey::new("/a", PathRules::Posix)));
+        assert!(!filter.matches(&DocumentKey::new("/a", PathRules::Posix), 0));
+    }
+
+    #[test]
+    fn extensions_are_compared_without_case_or_dot() {
+        let filter = Filter::everything().extensions([".MD", "pdf"]);
+        for (path, passes) in
+            [("/a.md", true), ("/a.PDF", true), ("/a.md.txt", false), ("/md", false), ("/x.md/a", false), ("/.md", false)]
+        {
+            assert_eq!(filter.matches(&DocumentKey::new(path, PathRules::Posix), 0), passes, "{path}");
+        }
+        let none = Filter::everything().extensions([""; 0]);
+        assert!(!none.matches(&DocumentKey::new("/a.md", PathRules::Posix), 0));
+    }
+
+    #[test]
+    fn a_range_of_times_has_the_ends_that_were_written() {
+        let time = |ns: u64| SystemTime::UNIX_EPOCH + std::time::Duration::from_nanos(ns);
+        let key = DocumentKey::new("/a", PathRules::Posix);
+        let passes = |filter: Filter, modified| filter.matches(&key, modified);
+        let half_open = || Filter::everything().modified(time(10)..time(20));
+        assert!(passes(half_open(), 10) && passes(half_open(), 19) && !passes(half_open(), 20) && !passes(half_open(), 9));
+        assert!(passes(Filter::everything().modified(time(10)..), i64::MAX) && passes(Filter::everything().modified(..time(10)), -5));
+        assert!(!passes(Filter::everything().modified(..), 0), "an unknown time is in no range");
+        assert!(!passes(Filter::everything().modified(time(20)..time(10)), 15), "an empty range lets nothing through");
     }
 
     /// Compares segment by segment, the way a person would.

@@ -96,6 +96,13 @@ impl DocumentKey {
         &self.0
     }
 
+    /// What follows the last dot of the name, in lower case; none for `.bashrc` and for names without a dot.
+    pub fn extension(&self) -> Option<String> {
+        let name = self.0.rsplit('/').next().unwrap_or_default();
+        let (stem, extension) = name.rsplit_once('.')?;
+        (!stem.is_empty() && !extension.is_empty()).then(|| extension.to_lowercase())
+    }
+
     /// What every key under this folder starts with: the key and one separator.
     pub fn folder_prefix(&self) -> Cow<'_, str> {
         if self.0.is_empty() || self.0.ends_with('/') { Cow::Borrowed(&self.0) } else { Cow::Owned(format!("{}/", self.0)) }

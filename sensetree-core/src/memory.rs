@@ -61,7 +61,7 @@ impl MemoryStore {
     fn best(&self, filter: &Filter, limit: usize, score: impl Fn(&Chunk, &Words) -> Option<f64>) -> Vec<Hit> {
         self.read(|documents| {
             let mut scored: Vec<(f64, ChunkId)> = Vec::new();
-            for (key, entry) in documents.iter().filter(|(key, _)| filter.matches(key)) {
+            for (key, entry) in documents.iter().filter(|(_, entry)| entry.passes(filter)) {
                 for (index, (chunk, words)) in (0u32..).zip(entry.chunks.iter().zip(&entry.words)) {
                     scored.extend(score(chunk, words).map(|score| (score, ChunkId::new(key.clone(), index))));
                 }
@@ -80,9 +80,18 @@ impl Entry {
         Self { info: DocumentInfo { key, path: Arc::new(path), stamp, note }, chunks, words }
     }
 
+    fn passes(&self, filter: &Filter) -> bool {
+        filter.matches(&self.info.key, self.info.stamp.modified)
+    }
+
     fn hit(&self, id: ChunkId, score: f64) -> Hit {
         let chunk = &self.chunks[id.index as usize];
-        let passage = Passage { text: chunk.text.clone(), path: self.info.path.clone(), location: chunk.location.clone() };
+        let passage = Passage {
+            text: chunk.text.clone(),
+            path: self.info.path.clone(),
+            location: chunk.location.clone(),
+            modified: self.info.stamp.modified,
+        };
         Hit { id, score: score as f32, passage: Arc::new(passage) }
     }
 }
@@ -157,13 +166,13 @@ impl Store for MemoryStore {
     async fn remove(&self, filter: &Filter) -> Result<u64> {
         Ok(self.write(|stored| {
             let before = stored.len();
-            stored.retain(|key, _| !filter.matches(key));
+            stored.retain(|_, entry| !entry.passes(filter));
             (before - stored.len()) as u64
         }))
     }
 
     async fn documents(&self, filter: &Filter) -> Result<Vec<DocumentInfo>> {
-        Ok(self.read(|stored| stored.values().filter(|e| filter.matches(&e.info.key)).map(|e| e.info.clone()).collect()))
+        Ok(self.read(|stored| stored.values().filter(|entry| entry.passes(filter)).map(|e| e.info.clone()).collect()))
     }
 
     async fn chunks(&self, key: &DocumentKey) -> Result<Vec<Chunk>> {

@@ -1,6 +1,6 @@
 //! What a person asks.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,12 +23,14 @@ pub struct Query {
     text: String,
     filter: Filter,
     limit: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    budget: Option<Duration>,
 }
 
 impl Query {
     /// A question over everything, 20 results.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), filter: Filter::everything(), limit: DEFAULT_LIMIT }
+        Self { text: text.into(), filter: Filter::everything(), limit: DEFAULT_LIMIT, budget: None }
     }
 
     /// Restricts the search to a folder. Called again: to any of the folders.
@@ -54,6 +56,13 @@ impl Query {
         self
     }
 
+    /// How long the search may take. What has not finished by then is dropped and reported; what has is the answer.
+    #[must_use]
+    pub fn within(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
     /// The question.
     pub fn text(&self) -> &str {
         &self.text
@@ -62,6 +71,11 @@ impl Query {
     /// What the search is restricted to.
     pub fn restriction(&self) -> &Filter {
         &self.filter
+    }
+
+    /// How long the search may take, if that was said.
+    pub fn budget(&self) -> Option<Duration> {
+        self.budget
     }
 
     /// How many results at most, in 1..=100.

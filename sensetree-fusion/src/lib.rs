@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use sensetree_core::{ChunkId, DocumentKey, Fusion, Hit, Leg, Location, Passage, RankedList};
+//! use sensetree_core::{ChunkId, DocumentKey, Fusion, Hit, Leg, Passage, RankedList};
 //! use sensetree_fusion::Rrf;
 //!
 //! let hit = |path: &str, score| Hit {
 //!     id: ChunkId::new(DocumentKey::from_path(path), 0),
 //!     score,
-//!     passage: Arc::new(Passage { text: String::new(), path: Arc::new(path.into()), location: Location::default() }),
+//!     passage: Arc::new(Passage::new("", path)),
 //! };
 //! let dense = RankedList::new(Leg::Dense, vec![hit("heating.md", 0.71), hit("boiler.md", 0.64)]);
 //! let sparse = RankedList::new(Leg::Sparse, vec![hit("boiler.md", 11.2)]);

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn hit(id: &str, score: f32) -> Hit {
-        let passage = Passage { text: id.into(), path: Arc::new(id.into()), location: Location::default() };
+        let passage = Passage::new(id, id);
         Hit { id: ChunkId::new(DocumentKey::from_stored(id), 0), score, passage: Arc::new(passage) }
     }
 

@@ -1,11 +1,15 @@
-//! The store of sensetree on disk: [`LanceStore`] keeps vectors and texts in one LanceDB table, and searches both.
+//! The stores of sensetree on disk: `LanceStore` keeps vectors and texts in one LanceDB table, and searches both;
+//! `TantivyRetriever` is a text index alone.
 //!
 //! ```
+//! # #[cfg(not(feature = "lance"))]
+//! # fn main() {}
+//! # #[cfg(feature = "lance")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use sensetree_core::{Chunk, Document, Embedding, Filter, Fingerprint, SparseRetriever, Store};
 //! use sensetree_store::LanceStore;
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
 //! let store = LanceStore::open(folder, &Fingerprint::new("by-hand", 2)).await?;
@@ -19,10 +23,24 @@
 //! # }
 //! ```
 //!
-//! - `lance`: the store, one file for each concern: rows, filter, writing, searching, maintenance;
-//! - `analyser`: the words of a text, as BM25 sees them.
+//! - `lance` (feature, on by default): the store, one file for each concern: rows, filter, writing, searching, maintenance;
+//! - `tantivy` (feature): the text index, in the same way;
+//! - `analyser`: the words of a text, as BM25 sees them;
+//! - `turn`, `files`: writing in turns, and what a folder on disk takes.
 
+#[cfg(any(feature = "lance", feature = "tantivy"))]
 mod analyser;
+#[cfg(feature = "tantivy")]
+mod files;
+#[cfg(feature = "lance")]
 mod lance;
+#[cfg(feature = "tantivy")]
+mod tantivy;
+#[cfg(feature = "tantivy")]
+mod turn;
 
+#[cfg(feature = "lance")]
 pub use lance::LanceStore;
+
+#[cfg(feature = "tantivy")]
+pub use self::tantivy::{Filled, TantivyRetriever};

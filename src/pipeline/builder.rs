@@ -1,10 +1,10 @@
-use std::sync::Arc;
+use std::{num::NonZero, sync::Arc, time::Duration};
 
 use sensetree_core::{Embedder, Error, Fusion, Leg, Reranker, Result, SparseRetriever, Stage, Store};
 use sensetree_fusion::Rrf;
 
-use super::{Parts, Pipeline, RerankOrder, rerank::Rerank};
-use crate::{Existence, OnDisk, Settings};
+use super::{Parts, Pipeline, RerankOrder, rerank::Rerank, shortlist::CHUNKS_PER_FILE};
+use crate::{Existence, OnDisk, ScoreKind, Settings};
 
 /// Assembles a [`Pipeline`]. Every part but embedder and store has a default, stated at its setter.
 #[derive(Debug)]
@@ -18,6 +18,9 @@ pub struct PipelineBuilder {
     order: RerankOrder,
     stages: Vec<Arc<dyn Stage>>,
     existence: Option<Arc<dyn Existence>>,
+    chunks_per_file: NonZero<usize>,
+    least: Vec<(ScoreKind, f64)>,
+    stage_budget: Option<Duration>,
     settings: Settings,
 }
 
@@ -32,6 +35,9 @@ impl PipelineBuilder {
             order: RerankOrder::default(),
             stages: Vec::new(),
             existence: Some(Arc::new(OnDisk)),
+            chunks_per_file: CHUNKS_PER_FILE,
+            least: Vec::new(),
+            stage_budget: None,
             settings: Settings::default(),
         }
     }
@@ -63,6 +69,27 @@ impl PipelineBuilder {
     /// Adds a stage between reranking and the final page; several run in the order in which they were added. Default: none.
     pub fn stage(mut self, stage: impl Stage) -> Self {
         self.stages.push(Arc::new(stage));
+        self
+    }
+
+    /// How many chunks of one file may be reranked while other files wait. Default: 3.
+    pub fn chunks_per_file(mut self, chunks: NonZero<usize>) -> Self {
+        self.chunks_per_file = chunks;
+        self
+    }
+
+    /// Leaves out results whose displayed score is of this kind and below `least`. Results with a score of another kind stay:
+    /// scores of different kinds do not compare. Called again: every condition must hold. Default: none.
+    pub fn least_score(mut self, kind: ScoreKind, least: f64) -> Self {
+        self.least.push((kind, least));
+        self
+    }
+
+    /// What embedding the query, each leg's search, reranking, each stage and the existence check may take. What does not finish
+    /// is dropped and reported as failed. Default: as long as it takes. [`Query::within`](sensetree_core::Query::within) bounds
+    /// a whole search.
+    pub fn stage_budget(mut self, budget: Duration) -> Self {
+        self.stage_budget = Some(budget);
         self
     }
 
@@ -110,9 +137,11 @@ impl PipelineBuilder {
                 sparse_off,
                 rerank_off,
                 fusion: self.fusion,
-                rerank: reranker.map(|reranker| Rerank::new(reranker, self.order)),
+                rerank: reranker.map(|reranker| Rerank::new(reranker, self.order, self.chunks_per_file)),
                 stages: self.stages,
                 existence: self.existence,
+                least: self.least,
+                stage_budget: self.stage_budget,
             }),
         })
     }

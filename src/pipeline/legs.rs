@@ -7,10 +7,14 @@ use std::{
 };
 
 use sensetree_core::{
-    Candidate, ChunkId, Embedding, Error, Evidence, Fused, Fusion, Leg, Query, Ranked, RankedList, Result, text,
+    Candidate, ChunkId, Embedding, Error, Evidence, Fused, Fusion, Hit, Leg, Query, Ranked, RankedList, Result, text,
 };
+use tracing::{Instrument, Span};
 
-use super::{Parts, guard};
+use super::{
+    Parts,
+    guard::{self, Guard},
+};
 use crate::StageReport;
 
 /// The name of a leg in reports.
@@ -25,103 +29,156 @@ pub(super) fn name(leg: Leg) -> &'static str {
 pub(super) struct Legs<'a> {
     parts: &'a Parts,
     query: &'a Query,
+    guard: &'a Guard,
     vector: Option<Embedding>,
-    /// What the rounds before the last one took.
-    spent: HashMap<&'static str, Duration>,
+    dense: Progress,
+    sparse: Progress,
 }
 
-/// What the legs found.
-pub(super) struct Found {
-    pub(super) lists: Vec<RankedList>,
-    pub(super) reports: Vec<StageReport>,
-    /// Whether a leg returned as much as it was asked for, so that it may have more.
-    pub(super) more: bool,
+/// How far a leg got.
+struct Progress {
+    span: Span,
+    skipped: Option<&'static str>,
+    /// The longest list so far.
+    list: Option<Vec<Hit>>,
+    /// What the last question to the leg asked for, and whether it got that many, so that there may be more.
+    asked: usize,
+    full: bool,
+    failure: Option<String>,
+    took: Duration,
 }
-
-/// A leg's answer: None when it was not asked.
-type Answer = std::result::Result<Option<RankedList>, Error>;
 
 impl<'a> Legs<'a> {
-    pub(super) fn new(parts: &'a Parts, query: &'a Query) -> Self {
-        Self { parts, query, vector: None, spent: HashMap::new() }
+    pub(super) fn new(parts: &'a Parts, query: &'a Query, guard: &'a Guard) -> Self {
+        let dense = Progress::new(Leg::Dense, parts.why_not_dense());
+        let sparse = Progress::new(Leg::Sparse, parts.why_not_sparse(query));
+        Self { parts, query, guard, vector: None, dense, sparse }
     }
 
-    /// Asks each leg for `pool` chunks.
-    pub(super) async fn ask(&mut self, pool: usize) -> Result<Found> {
-        let vector = self.vector.take();
-        let dense = timed(async {
-            if self.parts.fusion.weight(Leg::Dense) <= 0.0 {
-                return (Ok(None), None);
-            }
+    /// Asks each leg for `pool` chunks, unless it has no more to give.
+    ///
+    /// A leg that answered before and fails now keeps what it gave, and the reason is told.
+    ///
+    /// # Errors
+    /// [`Error::AllLegsFailed`] when no leg has given anything.
+    pub(super) async fn ask(&mut self, pool: usize) -> Result<()> {
+        let Self { parts, query, guard, vector, dense, sparse } = self;
+        let filter = query.restriction();
+        let find_near = async {
             let vector = match vector {
-                Some(vector) => Ok(vector),
-                None => guard::catch("embedder", self.parts.embedder.embed_query(self.query.text())).await,
+                Some(vector) => vector,
+                None => {
+                    let embed = guard.run("embedder", parts.embedder.embed_query(query.text()));
+                    vector.insert(embed.instrument(tracing::info_span!("embed")).await?)
+                }
             };
-            match vector {
-                Err(e) => (Err(e), None),
-                Ok(vector) => (self.dense(&vector, pool).await.map(Some), Some(vector)),
+            guard.run("store", parts.store.nearest(vector, filter, pool)).instrument(tracing::info_span!("nearest")).await
+        };
+        let find_words = async {
+            match &parts.sparse {
+                Some(retriever) => guard.run("sparse retriever", retriever.retrieve(query.text(), filter, pool)).await,
+                None => Ok(Vec::new()),
             }
-        });
-        let sparse = timed(self.sparse(pool));
-        let (((dense, vector), dense_took), (sparse, sparse_took)) = futures::join!(dense, sparse);
-        self.vector = vector;
-
-        let mut found = Found { lists: Vec::new(), reports: Vec::new(), more: false };
-        let mut failures = Vec::new();
-        for (leg, answer, took) in [(Leg::Dense, dense, dense_took), (Leg::Sparse, sparse, sparse_took)] {
-            let name = name(leg);
-            let spent = self.spent.entry(name).or_default();
-            *spent += took;
-            found.reports.push(match answer {
-                Ok(Some(list)) => {
-                    found.more |= list.hits.len() == pool;
-                    let report = StageReport::ran(name, pool, list.hits.len(), *spent);
-                    found.lists.push(list);
-                    report
-                }
-                Ok(None) => StageReport::skipped(name, self.why_not(leg)),
-                Err(e) => {
-                    failures.push(format!("{name}: {}", e.chain()));
-                    StageReport { output: 0, ..StageReport::failed(name, e.chain(), pool, *spent) }
-                }
-            });
-        }
-        if found.lists.is_empty() && !failures.is_empty() {
+        };
+        let check = |part: &'static str, hits: Vec<Hit>| {
+            let full = hits.len() == pool;
+            guard::checked(part, hits, filter, pool).map(|hits| (hits, full))
+        };
+        let dense = dense.ask(pool, async { check("store", find_near.await?) });
+        let sparse = sparse.ask(pool, async { check("sparse retriever", find_words.await?) });
+        futures::join!(dense, sparse);
+        let failures: Vec<String> =
+            self.both().filter_map(|(leg, it)| Some(format!("{}: {}", name(leg), it.failure.as_ref()?))).collect();
+        if !failures.is_empty() && self.both().all(|(_, it)| it.list.is_none()) {
             return Err(Error::AllLegsFailed(failures.join("; ")));
         }
-        Ok(found)
+        Ok(())
     }
 
-    async fn dense(&self, vector: &Embedding, pool: usize) -> Result<RankedList> {
-        let filter = self.query.restriction();
-        let hits = guard::catch("store", self.parts.store.nearest(vector, filter, pool)).await?;
-        Ok(RankedList::new(Leg::Dense, guard::checked("store", hits, filter, pool)?))
+    fn both(&self) -> impl Iterator<Item = (Leg, &Progress)> {
+        [(Leg::Dense, &self.dense), (Leg::Sparse, &self.sparse)].into_iter()
     }
 
-    async fn sparse(&self, pool: usize) -> Answer {
-        let Some(retriever) = &self.parts.sparse else { return Ok(None) };
-        if self.parts.fusion.weight(Leg::Sparse) <= 0.0 || !text::has_word(self.query.text()) {
-            return Ok(None);
+    /// What the legs have found. Hits share their passages, so copying them costs little.
+    pub(super) fn lists(&self) -> Vec<RankedList> {
+        self.both().filter_map(|(leg, it)| it.list.clone().map(|hits| RankedList::new(leg, hits))).collect()
+    }
+
+    /// Whether a leg gave as much as it was asked for, so that it may have more.
+    pub(super) fn have_more(&self) -> bool {
+        self.both().any(|(_, it)| it.may_have_more())
+    }
+
+    /// What the legs did.
+    pub(super) fn reports(&self) -> Vec<StageReport> {
+        let report = |(leg, it): (Leg, &Progress)| {
+            let report = it.report(name(leg));
+            let report = if leg == Leg::Dense { report.by(self.parts.embedder.fingerprint().model()) } else { report };
+            guard::record(&it.span, &report);
+            report
+        };
+        self.both().map(report).collect()
+    }
+}
+
+impl Progress {
+    fn new(leg: Leg, skipped: Option<&'static str>) -> Self {
+        // A leg that is not asked has no span.
+        let span = if skipped.is_some() { Span::none() } else { guard::span(name(leg)) };
+        Self { span, skipped, list: None, asked: 0, full: true, failure: None, took: Duration::ZERO }
+    }
+
+    fn may_have_more(&self) -> bool {
+        self.skipped.is_none() && self.failure.is_none() && self.full
+    }
+
+    async fn ask(&mut self, pool: usize, work: impl Future<Output = Result<(Vec<Hit>, bool)>>) {
+        if !self.may_have_more() {
+            return;
         }
-        let filter = self.query.restriction();
-        let hits = guard::catch("sparse retriever", retriever.retrieve(self.query.text(), filter, pool)).await?;
-        Ok(Some(RankedList::new(Leg::Sparse, guard::checked("sparse retriever", hits, filter, pool)?)))
+        let started = Instant::now();
+        let answer = work.instrument(self.span.clone()).await;
+        self.took += started.elapsed();
+        self.asked = pool;
+        match answer {
+            Ok((hits, full)) => (self.list, self.full) = (Some(hits), full),
+            Err(e) => self.failure = Some(e.chain()),
+        }
     }
 
-    fn why_not(&self, leg: Leg) -> &'static str {
-        match leg {
-            Leg::Sparse if self.parts.sparse.is_none() => self.parts.sparse_off,
-            leg if self.parts.fusion.weight(leg) <= 0.0 => "the fusion gives it no weight",
-            _ => "the query has no word",
+    fn report(&self, name: &str) -> StageReport {
+        match (self.skipped, &self.list, &self.failure) {
+            (Some(why), ..) => StageReport::skipped(name, why),
+            (None, Some(list), None) => StageReport::ran(name, self.asked, list.len(), self.took),
+            (None, Some(list), Some(failure)) => {
+                let reason = format!("asked for {} chunks it failed, so what it gave before stands: {failure}", self.asked);
+                StageReport { reason: Some(reason), ..StageReport::ran(name, self.asked, list.len(), self.took) }
+            }
+            (None, None, failure) => {
+                let reason = failure.clone().unwrap_or_default();
+                StageReport { output: 0, ..StageReport::failed(name, reason, self.asked, self.took) }
+            }
         }
     }
 }
 
-async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
-    let started = Instant::now();
-    let result = work.await;
-    (result, started.elapsed())
+impl Parts {
+    fn why_not_dense(&self) -> Option<&'static str> {
+        (self.fusion.weight(Leg::Dense) <= 0.0).then_some(NO_WEIGHT)
+    }
+
+    fn why_not_sparse(&self, query: &Query) -> Option<&'static str> {
+        if self.sparse.is_none() {
+            return Some(self.sparse_off);
+        }
+        if self.fusion.weight(Leg::Sparse) <= 0.0 {
+            return Some(NO_WEIGHT);
+        }
+        (!text::has_word(query.text())).then_some("the query has no word")
+    }
 }
+
+const NO_WEIGHT: &str = "the fusion gives it no weight";
 
 /// Merges the lists. A rule that panics or invents chunks leaves the first leg's order, and the reason is told.
 pub(super) fn fuse(fusion: &dyn Fusion, lists: &[RankedList]) -> (Vec<Candidate>, Option<String>) {

@@ -1,18 +1,13 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, num::NonZero, sync::Arc};
 
 use async_trait::async_trait;
-use sensetree_core::{
-    Candidate, DocumentKey, Error, Query, Ranked, Reranker, Result, ScoreScale, Stage, order, text::first_chars,
-};
+use sensetree_core::{Candidate, Error, Query, Ranked, Reranker, Result, ScoreScale, Stage, order, text::first_chars};
 use sensetree_fusion::RRF_K;
+
+use super::shortlist;
 
 /// The name in reports.
 pub(super) const NAME: &str = "rerank";
-/// Candidates that are scored: `limit` times this, within [`SHORTLIST_RANGE`].
-const SHORTLIST_PER_RESULT: usize = 3;
-const SHORTLIST_RANGE: (usize, usize) = (20, 100);
-/// Chunks of one file on the shortlist, so that one long file does not crowd out the others.
-const CHUNKS_PER_FILE: usize = 3;
 /// Characters of a passage that are scored; a chunk's opening says most.
 const PASSAGE_CHARS: usize = 800;
 
@@ -36,11 +31,17 @@ pub enum RerankOrder {
 pub(super) struct Rerank {
     reranker: Arc<dyn Reranker>,
     order: RerankOrder,
+    chunks_per_file: NonZero<usize>,
 }
 
 impl Rerank {
-    pub(super) fn new(reranker: Arc<dyn Reranker>, order: RerankOrder) -> Self {
-        Self { reranker, order }
+    pub(super) fn new(reranker: Arc<dyn Reranker>, order: RerankOrder, chunks_per_file: NonZero<usize>) -> Self {
+        Self { reranker, order, chunks_per_file }
+    }
+
+    /// The model's name.
+    pub(super) fn model(&self) -> &str {
+        self.reranker.name()
     }
 
     pub(super) fn scale(&self) -> ScoreScale {
@@ -55,8 +56,7 @@ impl Stage for Rerank {
     }
 
     async fn apply(&self, query: &Query, candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
-        let size = (query.page_size() * SHORTLIST_PER_RESULT).clamp(SHORTLIST_RANGE.0, SHORTLIST_RANGE.1);
-        let (mut shortlist, rest) = split(candidates, size);
+        let (mut shortlist, rest) = shortlist::split(candidates, shortlist::size(query.page_size()), self.chunks_per_file);
         let passages: Vec<&str> = shortlist.iter().map(|c| first_chars(&c.passage.text, PASSAGE_CHARS)).collect();
         let scores = self.reranker.score(query.text(), &passages).await?;
         if scores.len() != shortlist.len() {
@@ -87,20 +87,4 @@ impl Stage for Rerank {
 
 fn score(candidate: &Candidate) -> f64 {
     candidate.evidence.rerank.map_or(f64::NAN, |rerank| rerank.score)
-}
-
-/// The first `size` candidates with at most [`CHUNKS_PER_FILE`] of each file, and all others in their order.
-fn split(candidates: Vec<Candidate>, size: usize) -> (Vec<Candidate>, Vec<Candidate>) {
-    let mut of_file: HashMap<DocumentKey, usize> = HashMap::new();
-    let (mut shortlist, mut rest) = (Vec::new(), Vec::new());
-    for candidate in candidates {
-        let count = of_file.entry(candidate.id.key.clone()).or_default();
-        if shortlist.len() < size && *count < CHUNKS_PER_FILE {
-            *count += 1;
-            shortlist.push(candidate);
-        } else {
-            rest.push(candidate);
-        }
-    }
-    (shortlist, rest)
 }

@@ -68,7 +68,6 @@ impl SparseRetriever for Canned {
 }
 
 pub(super) fn hit(path: &str, index: u32, score: f32) -> Hit {
-    let passage =
-        Passage { text: format!("chunk {index} of {path}"), path: Arc::new(path.into()), location: Location::default() };
+    let passage = Passage::new(format!("chunk {index} of {path}"), path);
     Hit { id: sensetree::ChunkId::new(key(path), index), score, passage: Arc::new(passage) }
 }

@@ -175,7 +175,7 @@ async fn chunks_come_back_as_they_went(store: &dyn Store) {
     let dimension = store.fingerprint().dimension();
     let mut sent = document(dimension, "/a", &[("one", 0.5), ("two", 0.25)]);
     sent.note = "a note".into();
-    sent.stamp = crate::FileStamp { size: 7, modified: -5, read: 1_700_000_000_123_456_789, hash: "c0ffee".into() };
+    sent.stamp = crate::FileStamp { size: 7, modified: -5, changed: 3, read: 1_700_000_000_123_456_789, hash: "c0ffee".into() };
     store.commit(vec![sent.clone()], &[]).await.expect("a document is stored");
     assert_eq!(store.chunks(&sent.key).await.expect("chunks"), sent.chunks);
     let info = store.documents(&Filter::everything()).await.expect("documents").remove(0);
@@ -322,8 +322,7 @@ pub fn fusion_suite(fusion: &dyn Fusion) {
 }
 
 fn hit(path: &str, score: f32) -> Hit {
-    let passage = Passage { text: path.into(), path: Arc::new(path.into()), location: Location::default() };
-    Hit { id: ChunkId::new(key(path), 0), score, passage: Arc::new(passage) }
+    Hit { id: ChunkId::new(key(path), 0), score, passage: Arc::new(Passage::new(path, path)) }
 }
 
 /// What every [`Stage`] keeps.

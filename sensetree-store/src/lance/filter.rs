@@ -2,7 +2,7 @@
 
 use sensetree_core::{DocumentKey, Filter, Scope};
 
-use super::rows::{CHUNK, KEY};
+use super::rows::{CHUNK, EXTENSION, KEY, MODIFIED};
 
 /// What a filter lets through, in SQL.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +27,21 @@ impl Rows {
         // Without a scope, or with one that holds everything, the scopes say nothing.
         conditions.extend(scopes.filter(|scopes| !scopes.is_empty()).map(|scopes| scopes.join(" OR ")));
         conditions.extend(listed.and_then(Self::condition));
+        if let Some(allowed) = filter.allowed_extensions() {
+            if allowed.is_empty() {
+                return Self::None;
+            }
+            let allowed: Vec<String> = allowed.iter().map(|extension| literal(extension)).collect();
+            conditions.push(format!("{EXTENSION} IN ({})", allowed.join(", ")));
+        }
+        if let Some((first, last)) = filter.modified_range() {
+            // A time of 0 is an unknown one. The ends of the type are left out: SQL reads the smallest number as a minus and
+            // a number that is too large.
+            let mut bounds = format!("{MODIFIED} != 0");
+            bounds.extend((first > i64::MIN).then(|| format!(" AND {MODIFIED} >= {first}")));
+            bounds.extend((last < i64::MAX).then(|| format!(" AND {MODIFIED} <= {last}")));
+            conditions.push(bounds);
+        }
         match conditions.len() {
             0 => Self::All,
             _ => Self::Where(conditions.iter().map(|c| format!("({c})")).collect::<Vec<_>>().join(" AND ")),

@@ -20,12 +20,16 @@ use sensetree_core::{
 use crate::analyser;
 
 /// Changes with the columns, or with what they mean.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// The document's key.
 pub(super) const KEY: &str = "key";
 /// The chunk's position in its document.
 pub(super) const CHUNK: &str = "chunk";
+/// When the document's content was last written.
+pub(super) const MODIFIED: &str = "modified";
+/// The document's extension, as [`DocumentKey::extension`] has it.
+pub(super) const EXTENSION: &str = "extension";
 /// The embedding.
 pub(super) const VECTOR: &str = "vector";
 /// What [`analyser::document_words`] makes of the text; the column that BM25 searches.
@@ -34,12 +38,12 @@ pub(super) const WORDS: &str = "words";
 /// The columns that [`identities`] reads, apart from the score.
 pub(super) const IDENTITY_COLUMNS: [&str; 2] = [KEY, CHUNK];
 /// The columns that [`passages`] reads.
-pub(super) const PASSAGE_COLUMNS: [&str; 6] = ["path", "text", "byte_start", "byte_end", "first_line", "last_line"];
+pub(super) const PASSAGE_COLUMNS: [&str; 7] = ["path", "text", "byte_start", "byte_end", "first_line", "last_line", MODIFIED];
 /// The columns that [`chunks`] reads.
 pub(super) const CHUNK_COLUMNS: [&str; 8] =
     [CHUNK, "text", "context", "byte_start", "byte_end", "first_line", "last_line", VECTOR];
-/// The columns that [`infos`] reads. Those of the document's own stand on the row of its first chunk only.
-pub(super) const INFO_COLUMNS: [&str; 7] = [KEY, "path", "size", "modified", "read", "hash", "note"];
+/// The columns that [`infos`] reads. Those that no filter asks for stand on the row of the document's first chunk only.
+pub(super) const INFO_COLUMNS: [&str; 8] = [KEY, "path", MODIFIED, "size", "changed", "read", "hash", "note"];
 
 mod metadata {
     pub(super) const FORMAT: &str = "sensetree.format";
@@ -66,8 +70,10 @@ pub(super) fn schema(fingerprint: &Fingerprint) -> Result<SchemaRef> {
         column("first_line", DataType::UInt32),
         column("last_line", DataType::UInt32),
         column(VECTOR, DataType::FixedSizeList(item(), dimension)),
+        column(MODIFIED, DataType::Int64),
+        Field::new(EXTENSION, DataType::Utf8, true),
         own("size", DataType::UInt64),
-        own("modified", DataType::Int64),
+        own("changed", DataType::Int64),
         own("read", DataType::Int64),
         own("hash", DataType::Utf8),
         own("note", DataType::Utf8),
@@ -127,8 +133,10 @@ pub(super) fn batch(documents: &[Document], schema: SchemaRef) -> Result<RecordB
         Arc::new(line(|location| location.lines.0)),
         Arc::new(line(|location| location.lines.1)),
         Arc::new(vectors),
+        Arc::new(PrimitiveArray::<Int64Type>::from_iter_values(rows.iter().map(|(document, _, _)| document.stamp.modified))),
+        Arc::new(rows.iter().map(|(document, _, _)| document.key.extension()).collect::<StringArray>()),
         Arc::new(own().map(|document| document.map(|d| d.stamp.size)).collect::<UInt64Array>()),
-        Arc::new(own_time(|document| document.stamp.modified)),
+        Arc::new(own_time(|document| document.stamp.changed)),
         Arc::new(own_time(|document| document.stamp.read)),
         Arc::new(own_text(|document| &document.stamp.hash)),
         Arc::new(own_text(|document| &document.note)),
@@ -158,8 +166,13 @@ pub(super) fn row_numbers(batch: &RecordBatch) -> Result<Vec<u64>> {
 pub(super) fn passages(batch: &RecordBatch) -> Result<Vec<Passage>> {
     let columns = Columns(batch);
     let (texts, paths, location) = (columns.texts("text")?, columns.bytes("path")?, columns.locations()?);
-    let passage =
-        |row| Passage { text: texts.value(row).to_owned(), path: Arc::new(path(paths.value(row))), location: location(row) };
+    let modified = columns.numbers::<Int64Type>(MODIFIED)?;
+    let passage = |row| Passage {
+        text: texts.value(row).to_owned(),
+        path: Arc::new(path(paths.value(row))),
+        location: location(row),
+        modified: modified.value(row),
+    };
     Ok((0..batch.num_rows()).map(passage).collect())
 }
 
@@ -181,14 +194,15 @@ pub(super) fn chunks(batch: &RecordBatch) -> Result<Vec<(u32, Chunk)>> {
 pub(super) fn infos(batch: &RecordBatch) -> Result<Vec<DocumentInfo>> {
     let columns = Columns(batch);
     let (keys, paths, size) = (columns.texts(KEY)?, columns.bytes("path")?, columns.numbers::<UInt64Type>("size")?);
-    let (modified, read) = (columns.numbers::<Int64Type>("modified")?, columns.numbers::<Int64Type>("read")?);
-    let (hash, note) = (columns.texts("hash")?, columns.texts("note")?);
+    let (modified, changed) = (columns.numbers::<Int64Type>(MODIFIED)?, columns.numbers::<Int64Type>("changed")?);
+    let (read, hash, note) = (columns.numbers::<Int64Type>("read")?, columns.texts("hash")?, columns.texts("note")?);
     let info = |row| DocumentInfo {
         key: DocumentKey::from_stored(keys.value(row)),
         path: Arc::new(path(paths.value(row))),
         stamp: FileStamp {
             size: size.value(row),
             modified: modified.value(row),
+            changed: changed.value(row),
             read: read.value(row),
             hash: hash.value(row).to_owned(),
         },

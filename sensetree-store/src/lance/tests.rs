@@ -1,7 +1,7 @@
-use std::{collections::BTreeSet, sync::Mutex};
+use std::{collections::BTreeSet, sync::Mutex, time::SystemTime};
 
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
-use sensetree_core::{PathRules, Scope, testing};
+use sensetree_core::{FileStamp, PathRules, Scope, testing};
 use tempfile::TempDir;
 
 use super::*;
@@ -363,17 +363,24 @@ async fn maintenance_merges_files_and_keeps_versions_that_a_reader_may_be_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_filter_in_the_database_is_the_filter_of_the_core() {
     let parts =
-        vec!["a", "a0", "a/b", "a-b", "A", "%", "_", "'", "''", "\"", "\\", "\\'", "a'b", "é", "\n", "*", "--", "0", "保"];
+        vec!["a", "a0", "a/b", "a-b", "A", "%", "_", "'", "''", "\"", "\\", "\\'", "a'b", "é", "\n", "*", "--", "0", "保", "a.md", "é.MD", ".md", "a.m'd"];
     let path = prop::collection::vec(prop::sample::select(parts), 0..4).prop_map(|parts| format!("/{}", parts.join("/")));
     let mut runner = TestRunner::deterministic();
     let mut sample = |count: usize| -> BTreeSet<String> {
         let paths = prop::collection::vec(path.clone(), count).new_tree(&mut runner).expect("the strategy makes paths");
         paths.current().iter().map(|path| key(path).to_string()).collect()
     };
+    // One in five has no known time.
+    let modified = |path: &str| i64::try_from(path.len() % 5).expect("a small number") * 10;
+    let file = |path: &String| {
+        let stamp = FileStamp { modified: modified(path), ..FileStamp::default() };
+        document(path, "x").with_stamp(stamp)
+    };
+    let time = |nanoseconds| SystemTime::UNIX_EPOCH + Duration::from_nanos(nanoseconds);
     let folder = folder();
     let store = open(&folder).await;
     let mut stored = sample(200);
-    commit(&store, stored.iter().map(|path| document(path, "x")).collect()).await;
+    commit(&store, stored.iter().map(file).collect()).await;
     for round in ["without an index", "with rows in the index and outside it"] {
         let asked: Vec<String> = sample(60).into_iter().chain(["/".into(), String::new()]).collect();
         for names in asked.windows(2) {
@@ -381,8 +388,11 @@ async fn the_filter_in_the_database_is_the_filter_of_the_core() {
             let listed = Filter::everything().documents(names.iter().map(|name| key(name)));
             let both =
                 scoped.clone().under(Scope::new(&names[1], PathRules::Posix)).documents(stored.iter().take(90).map(|k| key(k)));
-            for filter in [scoped, listed, both] {
-                let expected: Vec<&String> = stored.iter().filter(|path| filter.matches(&key(path))).collect();
+            let typed = scoped.clone().extensions([".md", "m'd"]);
+            let dated = Filter::everything().modified(time(10)..time(30));
+            let all = typed.clone().modified(time(20)..);
+            for filter in [scoped, listed, both, typed, dated, all] {
+                let expected: Vec<&String> = stored.iter().filter(|path| filter.matches(&key(path), modified(path))).collect();
                 let documents = store.documents(&filter).await.expect("any filter can be listed");
                 assert_eq!(documents.iter().map(|d| d.key.as_str()).collect::<Vec<_>>(), expected, "{filter:?} {round}");
                 let mut near: Vec<String> = store
@@ -398,13 +408,13 @@ async fn the_filter_in_the_database_is_the_filter_of_the_core() {
         }
         store.maintain().await.expect("maintenance works");
         let new: Vec<String> = sample(8).into_iter().filter(|path| !stored.contains(path)).collect();
-        commit(&store, new.iter().map(|path| document(path, "x")).collect()).await;
+        commit(&store, new.iter().map(file).collect()).await;
         stored.extend(new);
     }
     // Removing by each filter removes exactly what it lets through.
     for name in sample(40) {
         let filter = under(&name);
-        let (inside, outside): (BTreeSet<String>, _) = stored.into_iter().partition(|path| filter.matches(&key(path)));
+        let (inside, outside): (BTreeSet<String>, _) = stored.into_iter().partition(|path| filter.matches(&key(path), modified(path)));
         assert_eq!(store.remove(&filter).await.expect("any filter can be removed"), inside.len() as u64, "{filter:?}");
         stored = outside;
     }
