@@ -25,16 +25,19 @@ impl Judgements {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let mut judgements = Self::default();
         each_row(path.as_ref(), ["query-id", "corpus-id", "score"], |[query, document, grade]| {
-            let grade = grade.trim().parse().map_err(|_| format!("the score {grade:?} is not a whole number"))?;
-            if let Some(earlier) = judgements.judged(query, document).filter(|earlier| *earlier != grade) {
-                return Err(format!(
-                    "the score of document {document:?} for query {query:?} is {grade} here and {earlier} earlier"
-                ));
-            }
-            judgements.insert(query, document, grade);
-            Ok(())
+            judgements.insert_once(query, document, grade)
         })?;
         Ok(judgements)
+    }
+
+    /// What a line of a file says; why it makes no sense, if it does not.
+    pub(crate) fn insert_once(&mut self, query: &str, document: &str, grade: &str) -> Result<(), String> {
+        let grade = grade.trim().parse().map_err(|_| format!("the score {grade:?} is not a whole number"))?;
+        if let Some(earlier) = self.judged(query, document).filter(|earlier| *earlier != grade) {
+            return Err(format!("the score of document {document:?} for query {query:?} is {grade} here and {earlier} earlier"));
+        }
+        self.insert(query, document, grade);
+        Ok(())
     }
 
     /// Grades a document for a query; a grade that it had is replaced.
@@ -57,14 +60,18 @@ impl Judgements {
         self.grades.get(query).into_iter().flatten().filter(|(_, grade)| **grade > 0).map(|(document, _)| document.as_str())
     }
 
+    /// Every query that was judged, each with all its grades.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Grades)> {
+        self.grades.iter().map(|(query, grades)| (query.as_str(), grades))
+    }
+
     fn judged(&self, query: &str, document: &str) -> Option<i32> {
         self.grades.get(query)?.get(document).copied()
     }
 
     /// The queries with a relevant document, each with all its grades.
     pub(crate) fn measurable(&self) -> impl Iterator<Item = (&str, &Grades)> {
-        let judged = self.grades.iter().filter(|(_, grades)| grades.values().any(|grade| *grade > 0));
-        judged.map(|(query, grades)| (query.as_str(), grades))
+        self.all().filter(|(_, grades)| grades.values().any(|grade| *grade > 0))
     }
 
     /// Keeps the queries that can be measured and of which `keep` says so.

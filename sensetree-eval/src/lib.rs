@@ -1,10 +1,13 @@
-//! How good is a search? Judgements, the usual metrics, and readers for collections that have judgements.
+//! How good is a search, and is another one better? For any search whose answers can be listed.
 //!
-//! - what was judged: [`Judgements`], read with a [`Collection`] in BEIR form or from a table of questions ([`read_questions`]);
-//! - what a search answered: [`Run`];
-//! - how well the two agree: [`Metric`], for each query and in the mean ([`Scores`]).
+//! - what was judged: [`Judgements`], in BEIR or TREC form, or from a [`Collection`] or a table of questions ([`read_questions`]);
+//! - what a search answered: [`Run`], which is written and read in TREC form;
+//! - how well the two agree: [`Metric`], for each query and in the mean ([`Scores`]); which queries count, and how: [`Coverage`];
+//! - whether one run is better than another: [`PairedTest`], and [`holm`] when there are several;
+//! - all of it side by side: [`Table`], and [`Overview`] for several collections;
+//! - whether a search reaches a level: [`gate`].
 //!
-//! The values are those of `trec_eval`; a test compares them.
+//! The values are those of `trec_eval`, `ranx` and `ir_measures`, the tests those of `scipy`; the crate's tests compare them.
 //!
 //! ```
 //! use sensetree_eval::{Judgements, Metric, Run};
@@ -23,14 +26,20 @@
 //! ```
 
 mod collection;
+pub mod gate;
 mod judgements;
 mod lines;
 mod metric;
+mod paired;
 mod questions;
 mod run;
+mod table;
+mod trec;
 
 pub use collection::{Collection, CorpusDocument};
 pub use judgements::Judgements;
 pub use metric::{Metric, Scores};
+pub use paired::{Comparison, PairedTest, holm};
 pub use questions::read_questions;
-pub use run::Run;
+pub use run::{Coverage, Run};
+pub use table::{Overview, OverviewRow, Row, Table};

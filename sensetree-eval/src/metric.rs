@@ -1,9 +1,11 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,
+    str::FromStr,
 };
 
-use serde::Serialize;
+use sensetree_core::Error;
+use serde::{Deserialize, Serialize};
 
 use crate::{Judgements, Run, judgements::Grades};
 
@@ -11,7 +13,10 @@ use crate::{Judgements, Run, judgements::Grades};
 /// first k documents count.
 ///
 /// A document that stands twice in a ranking counts once, at its first place; later ones move up. At k = 0 every value is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// Shown, read from text and serialised by its usual name: `nDCG@10`, `Recall@5`, `Precision@5`, `HitRate@1`, `MRR@10`, `MRR`, `MAP`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 #[non_exhaustive]
 pub enum Metric {
     /// Normalised discounted cumulative gain: `Σ grade / log2(rank + 1)` over the first k, divided by that of the best possible
@@ -27,7 +32,7 @@ pub enum Metric {
     /// Whether a relevant document is among the first k; the mean is the share of the queries that found something.
     HitRate(usize),
     /// Reciprocal rank: 1 / the rank of the first relevant document, 0 when it is not among the first k; the mean over the queries
-    /// is the mean reciprocal rank.
+    /// is the mean reciprocal rank. [`Metric::MRR`] is that of the whole ranking.
     Mrr(usize),
     /// Average precision: the precision at the rank of each relevant document, 0 for those not found, averaged; the mean over the
     /// queries is the mean average precision. Of the whole ranking.
@@ -38,19 +43,27 @@ pub enum Metric {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Scores {
+    /// Which metric.
+    pub metric: Metric,
     /// Over all queries in `per_query`; 0 when there is none.
     pub mean: f64,
-    /// Every query with a relevant document. A query that the run does not have counts 0.
+    /// Every query with a relevant document. A query that the run does not have counts 0; [`Run::coverage`] names them.
     pub per_query: BTreeMap<String, f64>,
 }
 
 impl Metric {
+    /// The reciprocal rank in the whole ranking.
+    pub const MRR: Self = Self::Mrr(usize::MAX);
+
+    /// What is usually shown, the most telling first.
+    pub const USUAL: [Self; 4] = [Self::Ndcg(10), Self::Recall(5), Self::Mrr(10), Self::Map];
+
     /// Measures a run. Queries without a relevant document cannot be measured and are left out.
     pub fn evaluate(self, run: &Run, judgements: &Judgements) -> Scores {
         let per_query: BTreeMap<String, f64> =
             judgements.measurable().map(|(query, grades)| (query.to_owned(), self.of(run.ranking(query), grades))).collect();
         let mean = per_query.values().sum::<f64>() / per_query.len().max(1) as f64;
-        Scores { mean, per_query }
+        Scores { metric: self, mean, per_query }
     }
 
     /// The value of one ranking; the grades have a positive one.
@@ -98,16 +111,61 @@ fn discounted(gains: &[f64], k: usize) -> f64 {
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
+        let name = match *self {
             Self::Ndcg(k) => format!("nDCG@{k}"),
             Self::Recall(k) => format!("Recall@{k}"),
             Self::Precision(k) => format!("Precision@{k}"),
             Self::HitRate(k) => format!("HitRate@{k}"),
+            Self::MRR => "MRR".to_owned(),
             Self::Mrr(k) => format!("MRR@{k}"),
             Self::Map => "MAP".to_owned(),
         };
         // Through `pad`, so that a table can give it a width.
         f.pad(&name)
+    }
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> Self {
+        metric.to_string()
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self, Error> {
+        name.parse()
+    }
+}
+
+impl FromStr for Metric {
+    type Err = Error;
+
+    /// Upper and lower case do not matter.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when no metric has this name.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let name = text.trim().to_lowercase();
+        let (name, k) = match name.split_once('@') {
+            Some((name, k)) => (name, k.parse().ok()),
+            None if name == "mrr" => return Ok(Self::MRR),
+            None if name == "map" => return Ok(Self::Map),
+            None => (name.as_str(), None),
+        };
+        let with_cut: Option<fn(usize) -> Self> = match name {
+            "ndcg" => Some(Self::Ndcg),
+            "recall" => Some(Self::Recall),
+            "precision" => Some(Self::Precision),
+            "hitrate" => Some(Self::HitRate),
+            "mrr" => Some(Self::Mrr),
+            _ => None,
+        };
+        with_cut.zip(k).map(|(metric, k)| metric(k)).ok_or_else(|| {
+            let known = "nDCG@10, Recall@5, Precision@5, HitRate@5, MRR@10, MRR, MAP";
+            Error::invalid(format!("there is no metric {text:?}; there are, with any whole number after the @: {known}"))
+        })
     }
 }
 
@@ -185,6 +243,16 @@ mod tests {
     fn names_are_the_usual_ones() {
         assert_eq!(ALL.map(|metric| metric.to_string()), ["nDCG@3", "Recall@3", "Precision@3", "HitRate@3", "MRR@3", "MAP"]);
         assert_eq!(format!("{:>8}|", Metric::Ndcg(10)), " nDCG@10|");
+        for metric in ALL.into_iter().chain([Metric::MRR]) {
+            assert_eq!(metric.to_string().parse::<Metric>().expect("what was shown"), metric);
+            let json = serde_json::to_string(&metric).expect("a name");
+            assert_eq!(serde_json::from_str::<Metric>(&json).expect("what was written"), metric);
+        }
+        assert_eq!("ndcg@10".parse::<Metric>().expect("in lower case"), Metric::Ndcg(10));
+        for text in ["", "nDCG", "nDCG@", "nDCG@ten", "nDCG@-1", "MAP@5", "accuracy@1"] {
+            let error = text.parse::<Metric>().expect_err("no metric");
+            assert!(matches!(&error, Error::InvalidInput(what) if what.contains(&format!("{text:?}"))), "{error}");
+        }
     }
 
     proptest! {

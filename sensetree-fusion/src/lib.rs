@@ -1,9 +1,14 @@
 //! Rules that merge the ranked lists of the two legs into one.
 //!
-//! - [`Rrf`]: reciprocal rank fusion, by ranks alone; the default. [`Rrf::alpha`] weighs the dense leg against the sparse one.
+//! - [`Rrf`]: reciprocal rank fusion, by ranks alone; the default;
+//! - [`MinMax`]: by scores, each list scaled from its least to its greatest;
+//! - [`DistributionBased`]: by scores, each list scaled by its mean and deviation.
+//!
+//! With each, `alpha` weighs the dense leg against the sparse one. Which is best depends on the files; the example `evaluate`
+//! tells. [`FusionRule`] names a rule in a settings file or on a command line.
 //!
 //! Each rule is one file, `impl` [`Fusion`](sensetree_core::Fusion), and passes `sensetree_core::testing::fusion_suite`; what the
-//! rules share, walking a list and adding up, is in `shares.rs`.
+//! rules share, walking a list and adding up, is in `shares.rs`, and scaling scores in `scaled.rs`.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,7 +28,17 @@
 //! assert_eq!(fused[0].score, 1.0 / 62.0 + 1.0 / 61.0);
 //! ```
 
+mod alpha;
+mod distribution_based;
+mod min_max;
 mod rrf;
+mod rule;
+mod scaled;
 mod shares;
+#[cfg(test)]
+mod tests;
 
+pub use distribution_based::DistributionBased;
+pub use min_max::MinMax;
 pub use rrf::{RRF_K, Rrf};
+pub use rule::FusionRule;
