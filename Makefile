@@ -4,13 +4,16 @@ SHELL := /bin/bash
 # Rust that was installed in this very terminal is not on its PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup demo evaluate test check fmt clippy docs features
+.PHONY: help setup setup-tests demo evaluate test check fmt clippy docs features
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what building and running needs (skips what is there)
 	@scripts/setup.sh
+
+setup-tests:
+	@scripts/setup.sh --tests
 
 demo: setup ## Index demo/files and answer the questions in demo/questions.tsv
 	@echo "Building the demo. The first build compiles LanceDB and takes 20 to 40 minutes on two cores; later ones take seconds."
@@ -21,7 +24,7 @@ evaluate: setup ## Measure search quality (the example `evaluate`)
 	@cargo build --all-features --example evaluate
 	@cargo run --quiet --all-features --example evaluate -- $(ARGS)
 
-test: setup ## Run all tests
+test: setup-tests ## Run all tests
 	cargo test --workspace --all-features
 
 check: fmt clippy docs features ## Formatting, lints, documentation and each feature alone

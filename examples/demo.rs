@@ -3,14 +3,11 @@
 
 mod shared;
 
-use std::{path::Path, process::ExitCode, sync::Arc, time::Instant};
+use std::{path::Path, process::ExitCode, time::Instant};
 
 use sensetree::{
-    Embedder, Pipeline, Query, Result,
-    embed::Precision,
+    Engine, Query, Result,
     eval::{Judgements, Metric, Run, read_questions},
-    index::Indexer,
-    store::LanceStore,
 };
 use shared::{BAD, BOLD, DIM, PATH, wrap};
 
@@ -33,14 +30,14 @@ async fn main() -> ExitCode {
 async fn demo() -> Result<()> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
     let files = demo.join("files");
-    let embedder = shared::embedder(Precision::Auto, None).await?;
-    let place = shared::cache()?.join("demo");
-    let store = Arc::new(LanceStore::open(&place, embedder.fingerprint()).await?);
+    let mut settings = shared::settings();
+    settings.store = Some(shared::cache()?.join("demo"));
+    let engine = Engine::open(&settings).await?;
 
-    anstream::println!("{BOLD}Indexing{BOLD:#} demo/files with {}", embedder.model().name());
+    anstream::println!("{BOLD}Indexing{BOLD:#} demo/files with {}", engine.embedder().model().name());
     let started = Instant::now();
     let bar = shared::bar();
-    let report = Indexer::builder(embedder.clone(), store.clone()).build()?.sync(&[&files], |e| shared::follow(&bar, &e)).await?;
+    let report = engine.indexer().build()?.sync(&[&files], |e| shared::follow(&bar, &e)).await?;
     bar.finish_and_clear();
     println!(
         "  {} new, {} changed, {} unchanged, {} by name only; {} chunks embedded in {:.1} s",
@@ -48,13 +45,13 @@ async fn demo() -> Result<()> {
         report.changed,
         report.unchanged,
         report.skipped.len(),
-        report.chunks,
+        report.chunks_embedded,
         started.elapsed().as_secs_f64()
     );
 
-    let builder = || Pipeline::builder(embedder.clone(), store.clone()).sparse(store.clone());
-    let reranked = shared::with_reranker(builder(), "late", &embedder).build()?;
-    let fused = builder().build()?;
+    let reranked = engine.pipeline().build()?;
+    settings.retrieval.rerank = false;
+    let fused = engine.pipeline().settings(&settings).build()?;
     let questions = read_questions(demo.join("questions.tsv"))?;
     let step = questions.len().div_ceil(SHOWN).max(1);
     for (question, _) in questions.iter().step_by(step) {

@@ -8,13 +8,12 @@
 
 mod shared;
 
-use std::{num::NonZero, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{num::NonZero, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sensetree::{
-    Embedder, Page, Pipeline, Query, Result, SearchResult, Settings, Store,
-    embed::Precision,
-    fusion::Rrf,
+    Engine, Page, Query, Result, SearchResult, Settings, Store,
+    fusion::FusionRule,
     index::{Indexer, Report},
     store::LanceStore,
 };
@@ -30,6 +29,9 @@ struct Arguments {
     /// Threads for the models [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     threads: Option<NonZero<usize>>,
+    /// Settings in TOML or JSON; what the other options say comes first
+    #[arg(long, global = true, value_name = "FILE")]
+    settings: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -58,9 +60,12 @@ enum Command {
         /// Keep the fused order
         #[arg(long)]
         no_rerank: bool,
-        /// late, or a cross-encoder: a folder or a name, such as bge-reranker-v2-m3
-        #[arg(long, value_name = "NAME", default_value = "late", conflicts_with = "no_rerank")]
-        reranker: String,
+        /// late, or a cross-encoder: a folder or a name, such as bge-reranker-v2-m3 [default: late]
+        #[arg(long, value_name = "NAME", conflicts_with = "no_rerank")]
+        reranker: Option<String>,
+        /// How the legs are merged: rrf, rrf:0.6, min-max:0.6, dbsf:0.5 [default: rrf]
+        #[arg(long, value_name = "RULE", conflicts_with = "mode")]
+        fusion: Option<FusionRule>,
         /// Show where each leg ranked a result, and what every stage did
         #[arg(long)]
         explain: bool,
@@ -94,29 +99,38 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<ExitCode> {
-    let place = match arguments.store {
+    let mut settings = match arguments.settings {
+        Some(file) => Settings::read(file)?,
+        None => shared::settings(),
+    };
+    if arguments.threads.is_some() {
+        settings.embedding.threads = arguments.threads;
+    }
+    let place = match arguments.store.or(settings.store.take()) {
         Some(place) => place,
         None => shared::cache()?.join("store"),
     };
+    settings.store = Some(place.clone());
     match arguments.command {
         Command::Status => status(place).await,
         Command::Index { folders } => {
-            let embedder = shared::embedder(Precision::Auto, arguments.threads).await?;
-            let store = Arc::new(LanceStore::open(&place, embedder.fingerprint()).await?);
-            let indexer = Indexer::builder(embedder, store).exclude(&place).build()?;
+            let indexer = Engine::open(&settings).await?.indexer().build()?;
             index(&indexer, &folders).await
         }
-        Command::Query { text, under, limit, mode, no_rerank, reranker, explain, json } => {
-            let store = Arc::new(LanceStore::open_existing(&place).await?);
-            let embedder = shared::embedder(Precision::Auto, arguments.threads).await?;
-            let mut settings = Settings::default();
-            settings.retrieval.rerank = !no_rerank;
-            settings.retrieval.hybrid = mode != Mode::Dense;
-            let mut builder = Pipeline::builder(embedder.clone(), store.clone()).sparse(store).settings(&settings);
+        Command::Query { text, under, limit, mode, no_rerank, reranker, fusion, explain, json } => {
+            // A question does not make a store.
+            drop(LanceStore::open_existing(&place).await?);
+            let retrieval = &mut settings.retrieval;
+            retrieval.rerank &= !no_rerank;
+            retrieval.hybrid &= mode != Mode::Dense;
+            retrieval.fusion = fusion.unwrap_or(retrieval.fusion);
             if mode == Mode::Sparse {
-                builder = builder.fusion(Rrf::default().alpha(0.0)?);
+                retrieval.fusion = "rrf:0".parse()?;
             }
-            let pipeline = shared::with_reranker(builder, &reranker, &embedder).build()?;
+            if let Some(reranker) = reranker {
+                retrieval.reranker_model = reranker;
+            }
+            let pipeline = Engine::open(&settings).await?.pipeline().build()?;
             let mut query = Query::new(text).limit(limit);
             if let Some(folder) = under {
                 query = query.under(folder)?;
@@ -160,18 +174,9 @@ async fn index(indexer: &Indexer, folders: &[PathBuf]) -> Result<ExitCode> {
 }
 
 fn print_report(report: &Report) {
-    println!(
-        "{} new, {} changed, {} unchanged, {} removed; {} chunks embedded",
-        report.new, report.changed, report.unchanged, report.removed, report.chunks
-    );
-    for file in &report.skipped {
-        anstream::println!("{DIM}by name only: {} ({}){DIM:#}", file.path.display(), file.reason);
-    }
+    println!("{report}");
     for file in &report.failed {
         anstream::println!("{BAD}failed:{BAD:#} {} ({})", file.path.display(), file.reason);
-    }
-    for warning in &report.warnings {
-        anstream::println!("{WARN}warning:{WARN:#} {warning}");
     }
 }
 

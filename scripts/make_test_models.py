@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from bert_onnx import GraphBuilder, build_model
+from bert_onnx import GraphBuilder, build_model, quantize_int8
 from reference_model import ReferenceCrossEncoder, ReferenceEmbedder
 
 OPSET = 17
@@ -268,7 +268,8 @@ def write_sentence_transformers_files(folder, pooling, is_normalized, max_length
             "pooling_mode_mean_tokens": pooling == "mean",
             "pooling_mode_max_tokens": False,
             "pooling_mode_mean_sqrt_len_tokens": False,
-        },
+        }
+        | ({"pooling_mode_lasttoken": True} if pooling == "last token" else {}),
     )
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     settings = {"__version__": {"sentence_transformers": "3.0.0"}}
@@ -329,6 +330,85 @@ def make_bert_embedder(folder):
     tokenizer.enable_padding(length=16, pad_id=0, pad_token="[PAD]")
     write_model(folder, model, tokenizer, config, bert_tokenizer_config(128))
     write_sentence_transformers_files(folder, "mean", is_normalized=False, max_length=32, prompts=None)
+
+
+def make_positions_embedder(folder):
+    """A graph that wants position_ids and keeps its weights in another file; last-token pooling, prompts as nomic's."""
+    vocabulary = small_vocabulary()
+    config = encoder_config("bert", len(vocabulary), 128, 2, 0, "BertModel")
+    model = build_model(config, encoder_weights(config, seed=5).weights, opset=OPSET)
+    with_position_ids(model.graph)
+    write_model(folder, model, wordpiece_tokenizer(vocabulary), config, bert_tokenizer_config(128))
+    data = folder / "onnx" / "model.onnx_data"
+    # Saving appends to what is there.
+    data.unlink(missing_ok=True)
+    onnx.save_model(model, str(folder / "onnx" / "model.onnx"), save_as_external_data=True, location=data.name, size_threshold=1024)
+    data.chmod(0o644)
+    prompts = {"query": "search_query: ", "document": "search_document: "}
+    write_sentence_transformers_files(folder, "last token", is_normalized=True, max_length=64, prompts=prompts)
+
+
+def with_position_ids(graph):
+    """Positions are looked up by an input instead of being counted."""
+    counted = {"input_shape", "sequence_length", "position_embedding"}
+    kept = [node for node in graph.node if node.name not in counted]
+    looked_up = helper.make_node("Gather", ["position_embeddings", "position_ids"], ["position_embedding"], name="position_embedding")
+    del graph.node[:]
+    graph.node.extend([looked_up] + kept)
+    used = {name for node in graph.node for name in node.input}
+    weights = [weight for weight in graph.initializer if weight.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(weights)
+    graph.input.append(helper.make_tensor_value_info("position_ids", TensorProto.INT64, ["batch", "sequence"]))
+
+
+def make_e5_pooled(folder):
+    """E5-shaped, exported with its pooling: the only output is sentence_embedding, and no file speaks of pooling."""
+    pieces = unigram_vocabulary()
+    config = encoder_config("xlm-roberta", len(pieces), 130, 1, 1, "XLMRobertaModel")
+    model = build_model(config, encoder_weights(config, seed=6).weights, opset=OPSET)
+    with_mean_pooling(model.graph)
+    tokenizer = unigram_tokenizer(pieces)
+    tokenizer.enable_truncation(24)
+    tokenizer.enable_padding(length=24, pad_id=1, pad_token="<pad>")
+    write_model(folder, model, tokenizer, config, xlm_roberta_tokenizer_config(128))
+    prompts = {"query": "query: ", "passage": "passage: "}
+    write_json(folder / "config_sentence_transformers.json", {"prompts": prompts})
+
+
+def with_mean_pooling(graph):
+    """Replaces the token states by their mean, scaled to length 1."""
+    graph.initializer.append(numpy_helper.from_array(np.array([1], dtype=np.int64), "sequence_axes"))
+    graph.initializer.append(numpy_helper.from_array(np.array([2], dtype=np.int64), "hidden_axes"))
+    graph.node.extend(
+        helper.make_node(operator, inputs, [output], name=output, **attributes)
+        for operator, inputs, output, attributes in [
+            ("Cast", ["attention_mask"], "pooled_mask", {"to": TensorProto.FLOAT}),
+            ("Unsqueeze", ["pooled_mask", "hidden_axes"], "pooled_mask_broadcast", {}),
+            ("Mul", ["last_hidden_state", "pooled_mask_broadcast"], "pooled_states", {}),
+            ("ReduceSum", ["pooled_states", "sequence_axes"], "pooled_sum", {"keepdims": 0}),
+            ("ReduceSum", ["pooled_mask", "sequence_axes"], "pooled_count", {"keepdims": 1}),
+            ("Div", ["pooled_sum", "pooled_count"], "pooled_mean", {}),
+            ("ReduceL2", ["pooled_mean"], "pooled_length", {"axes": [1], "keepdims": 1}),
+            ("Div", ["pooled_mean", "pooled_length"], "sentence_embedding", {}),
+        ]
+    )
+    del graph.output[:]
+    graph.output.append(helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", HIDDEN]))
+
+
+def make_precisions_embedder(folder):
+    """One model as three graphs: fp32, fp16 (float32 at its border, as exporters leave it) and dynamic int8."""
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    vocabulary = small_vocabulary()
+    config = encoder_config("bert", len(vocabulary), 128, 2, 0, "BertModel")
+    model = build_model(config, encoder_weights(config, seed=7).weights, opset=OPSET)
+    write_model(folder, model, wordpiece_tokenizer(vocabulary), config, bert_tokenizer_config(128))
+    write_sentence_transformers_files(folder, "mean", is_normalized=True, max_length=64, prompts=None)
+    half = convert_float_to_float16(model, keep_io_types=True)
+    (folder / "onnx" / "model_fp16.onnx").write_bytes(half.SerializeToString(deterministic=True))
+    quantize_int8(folder / "onnx" / "model.onnx", folder / "onnx" / "model_int8.onnx")
 
 
 def make_overlap_reranker(folder):
@@ -422,8 +502,8 @@ def json_lines(value, indent=""):
 
 def expected_of_embedder(folder):
     embedder = ReferenceEmbedder(folder)
-    query_prefix = embedder.prompts.get("query", "")
-    passage_prefix = embedder.prompts.get("passage", "")
+    query_prefix = embedder.prefix("query")
+    passage_prefix = embedder.prefix("passage", "document")
 
     def expected(text, prefix):
         return {"input_ids": embedder.encode(prefix + text).ids, "vector": rounded(embedder.embed(prefix + text))}
@@ -435,12 +515,21 @@ def expected_of_embedder(folder):
     return {
         "kind": "embedder",
         "max_length": embedder.max_length,
-        "pooling": "mean" if embedder.is_mean else "cls",
+        "pooling": embedder.pooling,
         "normalized": embedder.is_normalized,
         "query_prefix": query_prefix,
         "passage_prefix": passage_prefix,
         "cases": cases,
     }
+
+
+def expected_of_precisions(folder):
+    embedders = {precision: ReferenceEmbedder(folder, precision) for precision in ("fp32", "fp16", "int8")}
+    cases = [
+        {"text": text} | {precision: rounded(embedder.embed(text)) for precision, embedder in embedders.items()}
+        for text in TEXTS
+    ]
+    return {"kind": "precisions", "max_length": embedders["fp32"].max_length, "cases": cases}
 
 
 def expected_of_cross_encoder(folder):
@@ -462,6 +551,9 @@ MODELS = {
     "xlmr-cross-encoder": (make_xlmr_cross_encoder, expected_of_cross_encoder),
     "xlmr-embedder": (make_xlmr_embedder, expected_of_embedder),
     "bert-embedder": (make_bert_embedder, expected_of_embedder),
+    "positions-embedder": (make_positions_embedder, expected_of_embedder),
+    "e5-pooled": (make_e5_pooled, expected_of_embedder),
+    "precisions-embedder": (make_precisions_embedder, expected_of_precisions),
     "overlap-reranker": (make_overlap_reranker, expected_of_cross_encoder),
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-ONNX_FILE_OF_PRECISION = {"fp32": "onnx/model.onnx", "int8": "onnx/model_int8.onnx"}
+ONNX_FILE_OF_PRECISION = {"fp32": "onnx/model.onnx", "fp16": "onnx/model_fp16.onnx", "int8": "onnx/model_int8.onnx"}
 
 
 def read_json(path, default=None):
@@ -49,30 +49,43 @@ class ReferenceModel:
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
             "token_type_ids": encoding.type_ids,
+            "position_ids": list(range(len(encoding.ids))),
         }
         feeds = {name: np.array([available[name]], dtype=np.int64) for name in self.input_names}
         return self.session.run(None, feeds)[0][0], np.array(encoding.attention_mask, dtype=np.float32)
 
 
 class ReferenceEmbedder(ReferenceModel):
-    """Text to vector, with the pooling and normalisation that the folder's files name."""
+    """Text to vector, with the pooling and normalisation that the folder's files name; without such files, as the graph has it."""
 
     def __init__(self, folder, precision="fp32"):
         super().__init__(folder, precision)
-        pooling = read_json(self.folder / "1_Pooling" / "config.json")
-        self.is_mean = pooling["pooling_mode_mean_tokens"]
-        if not self.is_mean and not pooling["pooling_mode_cls_token"]:
-            raise ValueError(f"{self.folder}: neither mean nor cls pooling")
         modules = read_json(self.folder / "modules.json")
-        self.is_normalized = any(module["type"].endswith(".Normalize") for module in modules)
+        self.pooling = self._read_pooling() if modules else None
+        self.is_normalized = bool(modules) and any(module["type"].endswith(".Normalize") for module in modules)
         self.prompts = read_json(self.folder / "config_sentence_transformers.json", {}).get("prompts", {})
 
+    def _read_pooling(self):
+        config = read_json(self.folder / "1_Pooling" / "config.json")
+        modes = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "last token": "pooling_mode_lasttoken"}
+        named = [name for name, key in modes.items() if config.get(key)]
+        if len(named) != 1:
+            raise ValueError(f"{self.folder}: neither mean, cls nor last-token pooling")
+        return named[0]
+
+    def prefix(self, *names):
+        return next((self.prompts[name] for name in names if name in self.prompts), "")
+
     def embed(self, text):
-        states, mask = self.run(self.encode(text))
-        if self.is_mean:
-            vector = (states * mask[:, None]).sum(axis=0) / max(mask.sum(), 1e-9)
+        output, mask = self.run(self.encode(text))
+        if self.pooling == "mean":
+            vector = (output * mask[:, None]).sum(axis=0) / max(mask.sum(), 1e-9)
+        elif self.pooling == "cls":
+            vector = output[0]
+        elif self.pooling == "last token":
+            vector = output[-1]
         else:
-            vector = states[0]
+            vector = output
         if self.is_normalized:
             vector = vector / max(np.linalg.norm(vector), 1e-12)
         return vector

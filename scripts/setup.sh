@@ -2,11 +2,13 @@
 # Installs what building and running sensetree needs, and skips whatever is already there.
 #
 #   scripts/setup.sh           what `make setup` runs
+#   scripts/setup.sh --tests   also what only the tests need: a browser that shows the meaning tree's page
 #   scripts/setup.sh --check   only says what is missing; status 1 if anything is
 #
 # SENSETREE_CACHE       where the files go (default: $XDG_CACHE_HOME/sensetree or ~/.cache/sensetree)
 # ORT_DYLIB_PATH        an existing ONNX Runtime library, used instead of the one from the package registry
 # SENSETREE_MODEL_DIR   an existing model folder, used instead of all-MiniLM-L6-v2
+# CHROMIUM              an existing Chromium or Chrome, or `none` to leave out the tests that look at pages
 # PYTHON                the Python to make the virtual environment with (default: the first fitting python3)
 set -euo pipefail
 
@@ -29,7 +31,16 @@ step="looking at what is there"
 trap 'die "Stopped while $step (line $LINENO of scripts/setup.sh): run it again, and report this if it stays."' ERR
 trap 'die --status=130 "Interrupted while $step: nothing half done is used, run it again to go on."' INT TERM
 
-[[ $# -eq 0 || ($# -eq 1 && $1 == --check) ]] || die "The only option is --check: it says what is missing and installs nothing."
+check_only=false
+for_tests=false
+for option in "$@"; do
+    case "$option" in
+        --check) check_only=true ;;
+        --tests) for_tests=true ;;
+        *) die "There is no option $option: --check says what is missing and installs nothing, --tests adds what only the tests need." ;;
+    esac
+done
+readonly check_only for_tests
 [[ -n "${SENSETREE_CACHE:-}${XDG_CACHE_HOME:-}${HOME:-}" ]] || die "HOME is not set: set SENSETREE_CACHE to a folder for the downloaded files."
 
 readonly cache="${SENSETREE_CACHE:-${XDG_CACHE_HOME:-${HOME:-}/.cache}/sensetree}"
@@ -76,6 +87,15 @@ has_protoc() {
 has_c_compiler() {
     command -v cc >/dev/null || return 1
     [[ "$(cc -print-file-name=crt1.o 2>/dev/null)" == /* || "$(cc -print-file-name=Scrt1.o 2>/dev/null)" == /* ]]
+}
+
+has_browser() {
+    local browser
+    [[ "${CHROMIUM:-}" != none ]] || return 0
+    for browser in ${CHROMIUM:+"$CHROMIUM"} chromium chromium-browser google-chrome google-chrome-stable; do
+        ! command -v "$browser" >/dev/null || return 0
+    done
+    return 1
 }
 
 # The first Python that the pinned packages have wheels for and that can make a virtual environment with pip in it.
@@ -156,6 +176,10 @@ look() {
     if ! has_c_compiler; then
         missing+=("a C compiler and linker")
         debian_packages+=(build-essential)
+    fi
+    if $for_tests && ! has_browser; then
+        missing+=("a browser that shows pages without a screen (the tests look at one; CHROMIUM can name it, or be \`none\`)")
+        debian_packages+=(chromium)
     fi
     if [[ -n "${ORT_DYLIB_PATH:-}" ]]; then
         [[ -f "$ORT_DYLIB_PATH" ]] || die "ORT_DYLIB_PATH names $ORT_DYLIB_PATH, which is no file: set it to libonnxruntime.so of ONNX Runtime 1.17 or newer, or unset it."
@@ -273,7 +297,7 @@ prepare_model() {
 
 look
 
-if [[ "${1:-}" == --check ]]; then
+if $check_only; then
     if ((${#missing[@]} == 0)); then
         echo "Nothing is missing ($cache)."
         exit 0

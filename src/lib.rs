@@ -34,20 +34,30 @@
 //!
 //! # Features
 //!
-//! `embed` (ONNX embedders), `rerank` (ONNX rerankers), `store` (LanceDB) and `index` (folders) are on by default; `eval`
-//! (metrics), `hub` (fetching models) and `testing` (mocks and conformance suites) are off. Features only add.
+//! On by default: `embed` (ONNX embedders), `rerank` (ONNX rerankers), `store` (LanceDB), `index` (folders) and `code` (source
+//! code cut at syntax boundaries). Off: `watch` (following the file system), `http` (models behind an API), `hub` (fetching
+//! models), `tantivy` (a text index of its own), `eval` (metrics) and `testing` (mocks and conformance suites). Features only
+//! add.
 
+mod chat;
+#[cfg(all(feature = "embed", feature = "rerank", feature = "store"))]
+mod engine;
 mod existence;
 mod page;
 mod pipeline;
 mod settings;
 mod snippet;
+mod tree;
 
+pub use chat::{Budget, Citation, Citations, Grounding, SearchFilesTool, Source, Sources, ToolReply};
+#[cfg(all(feature = "embed", feature = "rerank", feature = "store"))]
+pub use engine::Engine;
 pub use existence::{Existence, OnDisk};
 pub use page::{Page, ScoreKind, SearchResult, StageReport, StageStatus};
 pub use pipeline::{Pipeline, PipelineBuilder, RerankOrder};
-pub use settings::{IndexingSettings, RetrievalSettings, Settings};
+pub use settings::{EmbeddingSettings, IndexingSettings, RetrievalSettings, Settings};
 pub use snippet::Snippet;
+pub use tree::{Colours, MeaningTree, TextOptions, TreeFile, TreeNode, TreeOptions};
 
 #[cfg(feature = "testing")]
 pub use sensetree_core::testing;
@@ -58,13 +68,15 @@ pub use sensetree_core::{
 };
 pub use sensetree_fusion as fusion;
 
-#[cfg(feature = "embed")]
+#[cfg(any(feature = "embed", feature = "http"))]
 pub use sensetree_embed as embed;
 #[cfg(feature = "eval")]
 pub use sensetree_eval as eval;
+#[cfg(feature = "http")]
+pub use sensetree_http as http;
 #[cfg(feature = "index")]
 pub use sensetree_index as index;
-#[cfg(feature = "rerank")]
+#[cfg(any(feature = "rerank", feature = "http"))]
 pub use sensetree_rerank as rerank;
-#[cfg(feature = "store")]
+#[cfg(any(feature = "store", feature = "tantivy"))]
 pub use sensetree_store as store;

@@ -47,7 +47,7 @@ pub struct SearchResult {
     pub evidence: Evidence,
 }
 
-fn lossy<S: serde::Serializer>(path: &Arc<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn lossy<S: serde::Serializer>(path: &Arc<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 

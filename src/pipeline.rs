@@ -3,6 +3,7 @@
 mod builder;
 mod guard;
 mod legs;
+mod nearest;
 mod page;
 mod rerank;
 mod shortlist;
@@ -23,6 +24,7 @@ use crate::{Existence, Page, ScoreKind, StageReport};
 pub use builder::PipelineBuilder;
 use guard::Guard;
 pub use rerank::RerankOrder;
+pub(crate) use shortlist::CHUNKS_PER_FILE;
 
 /// Chunks that each leg is asked for at first: `limit` times this, within [`POOL_RANGE`].
 const POOL_PER_RESULT: usize = 6;

@@ -1,8 +1,11 @@
 //! One binary for all integration tests: every further one would link the database again.
 
 mod it {
+    mod chat;
     mod command_line;
+    mod faults;
     mod models;
     mod store;
     mod support;
+    mod tree;
 }

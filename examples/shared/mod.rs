@@ -3,18 +3,11 @@
 // Each example uses a part of this.
 #![allow(dead_code)]
 
-use std::{num::NonZero, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
-use sensetree::{
-    Error, Page, PipelineBuilder, RerankOrder, Result, ScoreScale, StageStatus,
-    embed::{ModelFolder, ModelOptions, OnnxEmbedder, Precision, hub, runtime::cache_folder},
-    index::Event,
-    rerank::{CrossEncoder, LateInteraction, LazyReranker},
-};
-
-pub(crate) const MODEL: &str = "all-MiniLM-L6-v2";
+use sensetree::{Error, Page, Result, Settings, StageStatus, embed::runtime::cache_folder, index::Event};
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -28,52 +21,15 @@ pub(crate) fn cache() -> Result<PathBuf> {
     cache_folder().ok_or_else(|| Error::InvalidInput("there is no home folder; set SENSETREE_CACHE to a folder of yours".into()))
 }
 
-/// The model in `SENSETREE_MODEL_DIR`, in the cache, or from the hub.
-pub(crate) async fn embedder(precision: Precision, threads: Option<NonZero<usize>>) -> Result<Arc<OnnxEmbedder>> {
-    let folder = match std::env::var_os("SENSETREE_MODEL_DIR").filter(|dir| !dir.is_empty()) {
-        Some(named) => ModelFolder::open(named)?,
-        None => {
-            let cached = cache()?.join("models").join(MODEL);
-            if cached.is_dir() {
-                ModelFolder::open(cached)?
-            } else {
-                let repository = format!("sentence-transformers/{MODEL}");
-                hub::fetch(&repository, precision, hub::Access::Online).await?
-            }
-        }
-    };
-    let mut options = ModelOptions::default().with_precision(precision);
-    if let Some(threads) = threads {
-        options = options.with_threads(threads);
+/// The settings that all examples start from: late interaction reranks, since it needs no second model, and the embedding model
+/// is that in `SENSETREE_MODEL_DIR`, if it is set.
+pub(crate) fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.retrieval.reranker_model = "late".into();
+    if let Some(folder) = std::env::var("SENSETREE_MODEL_DIR").ok().filter(|folder| !folder.is_empty()) {
+        settings.embedding.model = folder;
     }
-    Ok(Arc::new(OnnxEmbedder::load(&folder, &options).await?))
-}
-
-/// Adds a reranker: `late` reads the embedding model's token states; anything else is a cross-encoder in a folder, in the
-/// cache, or on the hub, loaded when it is first asked. One that cannot be had is reported on every page.
-pub(crate) fn with_reranker(builder: PipelineBuilder, name: &str, embedder: &OnnxEmbedder) -> PipelineBuilder {
-    if name == "late" {
-        let recipe = embedder.recipe();
-        let late = LateInteraction::new(embedder.model().clone()).with_prefixes(&recipe.query_prefix, &recipe.passage_prefix);
-        return builder.reranker(late).rerank_order(RerankOrder::Blend);
-    }
-    let wanted = name.to_owned();
-    builder.reranker(LazyReranker::new(name, ScoreScale::Logit, move || cross_encoder(wanted.clone())))
-}
-
-async fn cross_encoder(name: String) -> Result<CrossEncoder> {
-    let options = ModelOptions::default();
-    let here = [Some(PathBuf::from(&name)), cache().ok().map(|cache| cache.join("models").join(&name))];
-    if let Some(folder) = here.into_iter().flatten().find(|folder| folder.is_dir()) {
-        return CrossEncoder::load(&ModelFolder::open(folder)?, &options).await;
-    }
-    let repository = match name.as_str() {
-        "bge-reranker-v2-m3" => "onnx-community/bge-reranker-v2-m3-ONNX",
-        "bge-reranker-base" => "BAAI/bge-reranker-base",
-        "jina-reranker-v2-base-multilingual" => "jinaai/jina-reranker-v2-base-multilingual",
-        other => other,
-    };
-    CrossEncoder::load(&hub::fetch(repository, Precision::Auto, hub::Access::Online).await?, &options).await
+    settings
 }
 
 /// A bar on standard error that follows an indexing run; nothing when that is not a terminal.

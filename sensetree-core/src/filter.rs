@@ -69,6 +69,13 @@ impl Filter {
         self
     }
 
+    /// Only documents under this folder, in place of all folders so far; the other conditions stay.
+    #[must_use]
+    pub fn only_under(mut self, scope: Scope) -> Self {
+        self.scopes = vec![scope];
+        self
+    }
+
     /// Only these documents. No document at all when `keys` is empty.
     #[must_use]
     pub fn documents(mut self, keys: impl IntoIterator<Item = DocumentKey>) -> Self {
@@ -164,6 +171,18 @@ mod tests {
     fn an_empty_list_of_documents_matches_nothing() {
         let filter = Filter::everything().documents([]);
         assert!(!filter.matches(&DocumentKey::new("/a", PathRules::Posix), 0));
+    }
+
+    #[test]
+    fn a_narrower_folder_replaces_the_folders_and_keeps_the_other_conditions() {
+        let scope = |path| Scope::new(path, PathRules::Posix);
+        let wide = Filter::everything().under(scope("/notes")).under(scope("/work")).extensions(["md"]);
+        let narrow = wide.only_under(scope("/notes/home"));
+        for (path, passes) in
+            [("/notes/home/a.md", true), ("/notes/a.md", false), ("/work/a.md", false), ("/notes/home/a.txt", false)]
+        {
+            assert_eq!(narrow.matches(&DocumentKey::new(path, PathRules::Posix), 0), passes, "{path}");
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@ const DOCUMENTS: usize = 64;
 /// or when the first document has been there so long, so that a killed run loses little.
 const TIME: Duration = Duration::from_secs(5);
 
+/// Documents that leave in one commit: a store is asked for all of them in one sentence, which must stay of a readable length.
+pub(crate) const REMOVALS: usize = 4096;
+
 /// The documents of the next commit.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {

@@ -1,13 +1,19 @@
 //! Cutting a text into chunks: by structure where there is some, by words where there is none.
 
 mod attach;
+mod code;
 
 use std::ops::Range;
+#[cfg(feature = "code")]
+use std::time::{Duration, Instant};
 
 use sensetree_core::text::is_blank;
+#[cfg(feature = "code")]
+use text_splitter::CodeSplitter;
 use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
 
 use crate::headings::{Heading, body_start};
+pub(crate) use code::Language;
 
 /// How a text is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +22,18 @@ pub(crate) enum Structure {
     Plain,
     /// Markdown: headings, lists, tables, code.
     Markdown,
+    /// The syntax of a language.
+    Code(Language),
 }
 
 /// A long text is split section by section, since the splitter's time grows with the square of what it is given. A section
 /// has room for this many chunks.
 const SECTION_CHUNKS: usize = 32;
+/// For source code it grows with the cube where the syntax is deep.
+const CODE_SECTION_CHUNKS: usize = 8;
+/// After this time the rest of a file is cut like text. Only syntax that is nested hundreds of levels deep is so slow.
+#[cfg(feature = "code")]
+const CODE_TIME: Duration = Duration::from_secs(5);
 const LEAST_SECTION: usize = 4096;
 /// So many line breaks with nothing between them end a section. The Markdown splitter needs minutes for a page of them.
 const GAP_LINES: usize = 32;
@@ -38,8 +51,9 @@ pub(crate) struct Chunker {
 impl Chunker {
     /// The byte ranges of the chunks, in order: both their starts and their ends increase. None is blank.
     pub(crate) fn split(self, text: &str, structure: Structure, headings: &[Heading]) -> Vec<Range<usize>> {
-        let config =
-            ChunkConfig::new(self.size).with_overlap(self.overlap).expect("the builder refuses an overlap as large as the size");
+        let config = || {
+            ChunkConfig::new(self.size).with_overlap(self.overlap).expect("the builder refuses an overlap as large as the size")
+        };
         let mut chunks = Vec::new();
         let mut add = |section: &Range<usize>, (at, piece): (usize, &str)| {
             if !is_blank(piece) {
@@ -47,16 +61,36 @@ impl Chunker {
                 push(&mut chunks, start..start + piece.len());
             }
         };
-        let sections = Sections { text, headings, at: body_start(text), most: self.section_bytes() };
+        let is_code = matches!(structure, Structure::Code(_));
+        let sections = Sections { text, headings, at: body_start(text), most: self.section_bytes(is_code), is_code };
         match structure {
+            #[cfg(feature = "code")]
+            Structure::Code(language) => {
+                let plain = TextSplitter::new(config());
+                let started = Instant::now();
+                for section in sections {
+                    let part = &text[section.clone()];
+                    if code::is_too_deep(part) || started.elapsed() > CODE_TIME {
+                        plain.chunk_indices(part).for_each(|piece| add(&section, piece));
+                        continue;
+                    }
+                    let splitter = CodeSplitter::new(language.grammar(part), config());
+                    let splitter = splitter.expect("grammar and parser are of the same release");
+                    splitter.chunk_indices(part).for_each(|piece| add(&section, piece));
+                }
+                chunks
+            }
+            // Without the feature nothing is known to be code.
+            #[cfg(not(feature = "code"))]
+            Structure::Code(_) => self.split(text, Structure::Plain, headings),
             Structure::Plain => {
-                let splitter = TextSplitter::new(config);
+                let splitter = TextSplitter::new(config());
                 sections
                     .for_each(|section| splitter.chunk_indices(&text[section.clone()]).for_each(|piece| add(&section, piece)));
                 chunks
             }
             Structure::Markdown => {
-                let splitter = MarkdownSplitter::new(config);
+                let splitter = MarkdownSplitter::new(config());
                 sections
                     .for_each(|section| splitter.chunk_indices(&text[section.clone()]).for_each(|piece| add(&section, piece)));
                 self.attach_headings(text, headings, chunks)
@@ -64,8 +98,8 @@ impl Chunker {
         }
     }
 
-    fn section_bytes(self) -> usize {
-        self.size.saturating_mul(SECTION_CHUNKS).max(LEAST_SECTION)
+    fn section_bytes(self, is_code: bool) -> usize {
+        self.size.saturating_mul(if is_code { CODE_SECTION_CHUNKS } else { SECTION_CHUNKS }).max(LEAST_SECTION)
     }
 }
 
@@ -83,6 +117,7 @@ struct Sections<'a> {
     headings: &'a [Heading],
     at: usize,
     most: usize,
+    is_code: bool,
 }
 
 impl Iterator for Sections<'_> {
@@ -110,8 +145,8 @@ impl Iterator for Sections<'_> {
 }
 
 impl Sections<'_> {
-    /// The best place to end a section in the second half of its longest extent: before a heading, else after a blank line,
-    /// a line, a word; where there is none of these, at the full extent.
+    /// The best place to end a section in the second half of its longest extent: before a heading or an item of code, else after
+    /// a blank line, a line, a word; where there is none of these, at the full extent.
     fn pause_before(&self, window: usize) -> usize {
         let half = floor_char(&self.text[self.at..], window / 2);
         let tail = &self.text[self.at + half..self.at + window];
@@ -120,11 +155,31 @@ impl Sections<'_> {
         if let Some(start) = heading {
             return start - self.at;
         }
+        if let Some(item) = self.is_code.then(|| item_start(tail)).flatten() {
+            return half + item;
+        }
         let after = |pause: &str| tail.rfind(pause).map(|at| at + pause.len());
         let pause = after("\n\n").or_else(|| after("\n\r\n")).or_else(|| after("\n"));
         let word = || tail.char_indices().rev().find(|(_, c)| c.is_whitespace()).map(|(at, c)| at + c.len_utf8());
         half + pause.or_else(word).unwrap_or(tail.len())
     }
+}
+
+/// Where an item of source code starts, as far as blank lines and indentation tell: the last of the least indented lines that follow
+/// a blank one.
+fn item_start(tail: &str) -> Option<usize> {
+    let (mut start, mut is_after_blank, mut best) = (0, false, None);
+    for line in tail.split_inclusive('\n') {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        let is_item = is_after_blank && !code.is_empty() && !code.starts_with(['}', ')', ']']);
+        if is_item && best.is_none_or(|(least, _)| indent <= least) {
+            best = Some((indent, start));
+        }
+        is_after_blank = code.is_empty();
+        start += line.len();
+    }
+    best.map(|(_, start)| start)
 }
 
 /// The largest end of a whole character that is not above `at`, but at least one character.

@@ -9,6 +9,12 @@ use unicode_normalization::UnicodeNormalization;
 const MOST_CHARS: usize = 200;
 /// And no more than this part of the chunk size, so that a small window stays for the text.
 const MOST_OF_CHUNK: usize = 4;
+/// Characters that a summary may take before the first chunk,
+const MOST_SUMMARY: usize = 300;
+/// but no more than this many times what the rest of the qualification may.
+const MOST_SUMMARY_SHARE: f64 = 1.5;
+/// Before all other chunks, its first sentence may take this part of the qualification.
+const COMPACT_SUMMARY: usize = 4;
 /// Folders named, counted from the file upwards.
 const FOLDERS: usize = 3;
 const BETWEEN: &str = " · ";
@@ -32,12 +38,13 @@ pub(crate) fn join<'a>(context: &str, text: &'a str) -> Cow<'a, str> {
     if context.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(format!("{context}\n{text}")) }
 }
 
-/// Name, kind, title and folder of a document, each on one line and in composed Unicode, for people, words and models.
+/// Name, title, summary and folder of a document, each on one line and in composed Unicode, for people, words and models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Qualification {
     name: String,
     title: String,
     folder: String,
+    summary: String,
     most: usize,
 }
 
@@ -49,6 +56,7 @@ impl Qualification {
             name: one_line(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
             title: String::new(),
             folder: folders[folders.len().saturating_sub(FOLDERS)..].join("/"),
+            summary: String::new(),
             most: MOST_CHARS.min(chunk_size / MOST_OF_CHUNK),
         }
     }
@@ -62,18 +70,35 @@ impl Qualification {
         self
     }
 
+    /// Adds what somebody wrote about the document as a whole.
+    pub(crate) fn summarised(mut self, summary: Option<&str>) -> Self {
+        self.summary = one_line(summary.unwrap_or_default());
+        self
+    }
+
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub(crate) fn folder(&self) -> &str {
+        &self.folder
+    }
+
     /// All that can be searched of a document without text: name, kind and folder, uncut.
     pub(crate) fn by_name(&self, kind: &str) -> String {
         joined(&[&self.name, kind, &self.folder])
     }
 
-    /// What stands before the text of the first chunk, and is stored with it. May be empty when chunks are tiny.
+    /// What stands before the text of the first chunk, and is stored with it: a line, and the summary on one of its own. May be
+    /// empty when chunks are tiny.
     pub(crate) fn header(&self) -> String {
-        cut(&self.line(), self.most)
+        let line = cut(&self.line(), self.most);
+        let summary = cut(&self.summary, MOST_SUMMARY.min((self.most as f64 * MOST_SUMMARY_SHARE) as usize));
+        [line, summary].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// What is embedded before every other chunk. The innermost headings matter most and are kept longest.
-    pub(crate) fn context(&self, headings: &[&str]) -> String {
+    /// The path of headings over a chunk, as it is embedded. The innermost headings matter most and are kept longest.
+    pub(crate) fn heading_path(&self, headings: &[&str]) -> String {
         let headings = headings.strip_prefix(&[self.title.as_str()]).unwrap_or(headings);
         let mut path = String::new();
         for heading in headings.iter().rev() {
@@ -85,9 +110,19 @@ impl Qualification {
             }
             path = longer;
         }
-        let left =
-            if path.is_empty() { self.most } else { self.most.saturating_sub(path.chars().count() + BETWEEN.chars().count()) };
-        joined(&[&cut(&self.line(), left), &path])
+        path
+    }
+
+    /// What is embedded before every chunk but the first: the name, title and folder, the start of the summary, the headings.
+    pub(crate) fn context(&self, heading_path: &str) -> String {
+        let room = |taken: &[&str]| {
+            let between = BETWEEN.chars().count();
+            let taken = taken.iter().filter(|part| !part.is_empty()).map(|part| part.chars().count() + between).sum();
+            self.most.saturating_sub(taken)
+        };
+        let summary = cut(first_sentence(&self.summary), (self.most / COMPACT_SUMMARY).min(room(&[heading_path])));
+        let line = cut(&self.line(), room(&[&summary, heading_path]));
+        joined(&[&line, &summary, heading_path])
     }
 
     fn line(&self) -> String {
@@ -103,8 +138,12 @@ fn cut(text: &str, most: usize) -> String {
     first_chars(text, most).trim_end_matches(|c: char| c.is_whitespace() || c == '·').to_owned()
 }
 
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(". ").next().unwrap_or_default().trim_end()
+}
+
 /// Composed, without line breaks and other control characters, with single spaces.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let spaced: String = text.nfc().map(|c| if c.is_control() { ' ' } else { c }).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -117,12 +156,19 @@ mod tests {
         Qualification::new(Path::new(path), Path::new(folder), chunk_size).titled(Some(title))
     }
 
+    fn context(about: &Qualification, headings: &[&str]) -> String {
+        about.context(&about.heading_path(headings))
+    }
+
     #[test]
     fn name_title_and_folder_qualify_a_document() {
         let boiler = qualification("/r/home/insurance/boiler-warranty.md", "home/insurance", "Boiler warranty", 1000);
         assert_eq!(boiler.header(), "boiler-warranty.md · Boiler warranty · home/insurance");
-        assert_eq!(boiler.context(&["Boiler warranty", "Claims", "By post"]), format!("{} · Claims > By post", boiler.header()));
-        assert_eq!(boiler.context(&[]), boiler.header());
+        assert_eq!(
+            context(&boiler, &["Boiler warranty", "Claims", "By post"]),
+            format!("{} · Claims > By post", boiler.header())
+        );
+        assert_eq!(context(&boiler, &[]), boiler.header());
         assert_eq!(boiler.by_name("PDF document"), "boiler-warranty.md · PDF document · home/insurance");
     }
 
@@ -139,16 +185,32 @@ mod tests {
                 qualification(&format!("/r/{}.md", "é".repeat(120)), &"folder".repeat(40), &"title ".repeat(50), chunk_size);
             let headings = ["Outer heading of some length", "Middle heading of some length", &"inner ".repeat(60)];
             let most = 200.min(chunk_size / 4);
-            for text in [long.header(), long.context(&headings), long.context(&headings[..2]), long.context(&[])] {
+            let summarised = long.clone().summarised(Some(&"One sentence of some length. ".repeat(90)));
+            assert!(summarised.header().chars().count() <= 1 + most * 5 / 2);
+            for text in [
+                long.header(),
+                context(&long, &headings),
+                context(&long, &headings[..2]),
+                context(&long, &[]),
+                context(&summarised, &headings),
+                context(&summarised, &[]),
+            ] {
                 assert!(text.chars().count() <= most, "{} characters of {most}: {text:?}", text.chars().count());
             }
         }
     }
 
     #[test]
+    fn a_summary_stands_whole_before_the_first_chunk_and_in_short_before_the_others() {
+        let about = qualification("/r/a.md", "home", "", 1000).summarised(Some("Warranty of the\n boiler. It ends in May."));
+        assert_eq!(about.header(), "a.md · home\nWarranty of the boiler. It ends in May.");
+        assert_eq!(context(&about, &["Claims"]), "a.md · home · Warranty of the boiler. · Claims");
+    }
+
+    #[test]
     fn the_innermost_headings_survive_a_tight_share() {
         let short = qualification("/r/setup.md", "docs", "Setup", 200);
-        assert_eq!(short.context(&["Installing on your machine", "Linux", "Arch"]), "setup.md · Setup · docs · Linux > Arch");
+        assert_eq!(context(&short, &["Installing on your machine", "Linux", "Arch"]), "setup.md · Setup · docs · Linux > Arch");
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub(crate) const CALL_TEXTS: usize = 64;
 /// A text that no file can be blamed for.
 const PROBE: &str = "A short sentence that every embedder can read.";
 
+/// Probes that may fail one after the other, when the failure may pass.
+const PROBES: u32 = 2;
+
 /// How far to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -27,7 +30,7 @@ pub(crate) enum Extent {
 ///
 /// # Errors
 /// What the embedder says to the probe: it cannot embed anything at the moment, and asking for each document on its own would
-/// only wait for as many time-outs.
+/// only wait for as many time-outs. When that may pass, it has failed three times in a row.
 pub(crate) async fn embed(
     embedder: &dyn Embedder,
     drafts: &mut [Draft],
@@ -49,7 +52,7 @@ pub(crate) async fn embed(
             embedded(open.len());
             continue;
         };
-        embed_texts(embedder, &[PROBE]).await?;
+        probe(embedder).await?;
         tracing::debug!(texts = open.len(), error = error.chain(), "the embedder refused a text; trying document by document");
         let mut parts = open.chunk_by(|a, b| a.0 == b.0).peekable();
         let mut refused = Some(error);
@@ -62,7 +65,12 @@ pub(crate) async fn embed(
             };
             match result {
                 Ok(()) => embedded(part.len()),
-                Err(error) => drafts[part[0].0].failure = Some(error),
+                Err(error) => {
+                    if error.is_transient() && !is_only {
+                        probe(embedder).await?;
+                    }
+                    drafts[part[0].0].failure = Some(error);
+                }
             }
         }
     }
@@ -79,11 +87,28 @@ async fn call(embedder: &dyn Embedder, drafts: &mut [Draft], places: &[(usize, u
     Ok(())
 }
 
-/// Calls the embedder and checks what comes back; a panic is an error like any other.
+/// Whether the embedder works at all. It waits between its own tries, if waiting can help.
+async fn probe(embedder: &dyn Embedder) -> Result<()> {
+    let mut left = PROBES;
+    loop {
+        left -= 1;
+        match embed_texts(embedder, &[PROBE]).await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_transient() && left > 0 => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits for a plug-in; a panic in it is an error like any other.
+pub(crate) async fn guarded<T>(part: &str, call: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    let panicked = |panic: Box<dyn Any + Send>| Err(Error::contract(part, format!("it panicked: {}", panic_message(&*panic))));
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)
+}
+
+/// Calls the embedder and checks what comes back.
 async fn embed_texts(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Embedding>> {
-    let panicked =
-        |panic: Box<dyn Any + Send>| Err(Error::contract("embedder", format!("it panicked: {}", panic_message(&*panic))));
-    let vectors = AssertUnwindSafe(embedder.embed_passages(texts)).catch_unwind().await.unwrap_or_else(panicked)?;
+    let vectors = guarded("embedder", embedder.embed_passages(texts)).await?;
     if vectors.len() != texts.len() {
         return Err(Error::contract("embedder", format!("it returned {} vectors for {} texts", vectors.len(), texts.len())));
     }

@@ -1,10 +1,18 @@
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use sensetree_core::{Embedder, Error, Result, Scope, Store};
 
-const DEFAULT_CHUNK_SIZE: usize = 1000;
-const DEFAULT_OVERLAP: usize = 150;
-const DEFAULT_MAX_FILE_SIZE: u64 = 20 * 1024 * 1024;
+use crate::{ExtractLimits, Folder, Qualifier, block::Blocks};
+
+/// Characters of the document in one chunk, unless set.
+pub const DEFAULT_CHUNK_SIZE: usize = 1000;
+/// Characters that a chunk may repeat of the one before, unless set.
+pub const DEFAULT_OVERLAP: usize = 150;
+/// Bytes of the largest file that is read, unless set.
+pub const DEFAULT_MAX_FILE_SIZE: u64 = 20 * 1024 * 1024;
 const DEFAULT_THREADS: usize = 4;
 
 /// Keeps a store in step with files on disk. Cheap to clone.
@@ -12,6 +20,7 @@ const DEFAULT_THREADS: usize = 4;
 pub struct Indexer {
     pub(crate) embedder: Arc<dyn Embedder>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) qualifier: Option<Arc<dyn Qualifier>>,
     pub(crate) config: Arc<Config>,
 }
 
@@ -21,10 +30,13 @@ pub(crate) struct Config {
     pub(crate) chunk_size: usize,
     pub(crate) overlap: usize,
     pub(crate) max_file_size: u64,
+    pub(crate) extract_limits: ExtractLimits,
     pub(crate) follow_links: bool,
     pub(crate) hidden: bool,
     pub(crate) threads: usize,
     pub(crate) excluded: Vec<Scope>,
+    pub(crate) blocks: Blocks,
+    pub(crate) retry_failed: bool,
 }
 
 impl Default for Config {
@@ -33,10 +45,13 @@ impl Default for Config {
             chunk_size: DEFAULT_CHUNK_SIZE,
             overlap: DEFAULT_OVERLAP,
             max_file_size: DEFAULT_MAX_FILE_SIZE,
+            extract_limits: ExtractLimits::default(),
             follow_links: false,
             hidden: false,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(DEFAULT_THREADS),
             excluded: Vec::new(),
+            blocks: Blocks::default(),
+            retry_failed: false,
         }
     }
 }
@@ -44,7 +59,7 @@ impl Default for Config {
 impl Indexer {
     /// Starts with the two parts that every indexer needs; they must agree on the vectors.
     pub fn builder(embedder: Arc<dyn Embedder>, store: Arc<dyn Store>) -> IndexerBuilder {
-        IndexerBuilder { embedder, store, config: Config::default(), excluded: Vec::new() }
+        IndexerBuilder { embedder, store, qualifier: None, config: Config::default(), excluded: Vec::new() }
     }
 }
 
@@ -54,6 +69,7 @@ impl Indexer {
 pub struct IndexerBuilder {
     embedder: Arc<dyn Embedder>,
     store: Arc<dyn Store>,
+    qualifier: Option<Arc<dyn Qualifier>>,
     config: Config,
     excluded: Vec<PathBuf>,
 }
@@ -61,7 +77,8 @@ pub struct IndexerBuilder {
 impl IndexerBuilder {
     /// The most characters of the document that one chunk has; 1000 by default.
     ///
-    /// The document's qualification (name, title, folder) comes on top: at most a quarter of this, and at most 200 characters.
+    /// The document's qualification (name, title, folder) comes on top: at most a quarter of this, and at most 200 characters. A
+    /// [summary](Self::qualifier) adds half as much again to the first chunk.
     pub fn chunk_size(mut self, characters: usize) -> Self {
         self.config.chunk_size = characters;
         self
@@ -75,9 +92,19 @@ impl IndexerBuilder {
 
     /// Files with more bytes are found by their name only; 20 MiB by default.
     ///
-    /// Memory follows from it: each reading thread holds a file and its chunks, and as many files wait to be embedded.
+    /// Memory follows from it: each reading thread holds a file and its chunks, as many files wait to be taken, and as a rule 64
+    /// files or 256 chunks to be committed. A file is held whole, several times its size with its text and vectors, however high
+    /// this is set.
     pub fn max_file_size(mut self, bytes: u64) -> Self {
         self.config.max_file_size = bytes;
+        self
+    }
+
+    /// What reading one file may cost; by default 20 MiB of text, 256 MiB unpacked, 20,000 packed entries, 30 seconds.
+    ///
+    /// A file that was over a limit is not tried again under new ones until it changes.
+    pub fn extract_limits(mut self, limits: ExtractLimits) -> Self {
+        self.config.extract_limits = limits;
         self
     }
 
@@ -106,13 +133,43 @@ impl IndexerBuilder {
         self
     }
 
+    /// The names of folders that are indexed as one, each with what such a folder is, instead of
+    /// [`DEFAULT_BLOCK_FOLDERS`](crate::DEFAULT_BLOCK_FOLDERS). With an empty list every folder is walked.
+    ///
+    /// What is hidden or ignored is left out all the same: a `.git` is described only where [`hidden`](Self::hidden) is on. A root
+    /// is always walked, whatever its name.
+    pub fn block_folders<N: Into<String>, K: Into<String>>(mut self, names: impl IntoIterator<Item = (N, K)>) -> Self {
+        self.config.blocks.set_names(names);
+        self
+    }
+
+    /// Decides how a folder is indexed; the names of [`block_folders`](Self::block_folders) decide where it answers `None`.
+    /// Called for every folder of every sync, on a thread that walks, with absolute paths.
+    pub fn classify_folders(mut self, classify: impl Fn(&Path) -> Option<Folder> + Send + Sync + 'static) -> Self {
+        self.config.blocks.set_classify(classify);
+        self
+    }
+
+    /// Adds a summary of each document to what is stored and embedded; none by default.
+    pub fn qualifier(mut self, qualifier: Arc<dyn Qualifier>) -> Self {
+        self.qualifier = Some(qualifier);
+        self
+    }
+
+    /// Tries files again that have [failed](crate::Status::Failed) for good: after a setting of the embedder has changed, say. Off
+    /// by default.
+    pub fn retry_failed(mut self, yes: bool) -> Self {
+        self.config.retry_failed = yes;
+        self
+    }
+
     /// Checks that the settings make sense together.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a chunk size or thread count of 0 and for an overlap as large as the chunk size,
-    /// [`Error::FingerprintMismatch`] when the store was filled by another embedder.
+    /// [`Error::InvalidInput`] for a chunk size or thread count of 0, for an overlap as large as the chunk size, and for
+    /// [`extract_limits`](Self::extract_limits) that leave no time or no text, [`Error::FingerprintMismatch`] when the store was filled by another embedder.
     pub fn build(self) -> Result<Indexer> {
-        let Self { embedder, store, mut config, excluded } = self;
+        let Self { embedder, store, qualifier, mut config, excluded } = self;
         if config.chunk_size == 0 {
             return Err(Error::invalid("a chunk size of 0 characters leaves no room for text; 1000 is the default"));
         }
@@ -125,9 +182,14 @@ impl IndexerBuilder {
         if config.threads == 0 {
             return Err(Error::invalid("without a thread nothing is read; ask for at least 1"));
         }
+        if config.extract_limits.time.is_zero() || config.extract_limits.text_bytes == 0 {
+            return Err(Error::invalid(
+                "extract limits of no time or no text leave nothing to search; 30 seconds and 20 MiB are the defaults",
+            ));
+        }
         store.fingerprint().expect(embedder.fingerprint())?;
         config.excluded = excluded.iter().map(Scope::folder).collect::<Result<_>>()?;
-        Ok(Indexer { embedder, store, config: Arc::new(config) })
+        Ok(Indexer { embedder, store, qualifier, config: Arc::new(config) })
     }
 }
 
@@ -149,6 +211,8 @@ mod tests {
             builder().chunk_size(10).overlap(11),
             builder().chunk_size(0).overlap(0),
             builder().threads(0),
+            builder().extract_limits(ExtractLimits::default().with_time(std::time::Duration::ZERO)),
+            builder().extract_limits(ExtractLimits::default().with_text_bytes(0)),
             builder().exclude(""),
         ] {
             assert!(matches!(bad.build(), Err(Error::InvalidInput(_))));

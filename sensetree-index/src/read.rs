@@ -20,15 +20,13 @@ use crate::{
     chunk::Chunker,
     context::Qualification,
     draft::{Draft, by_name_reason},
-    extract::{Unreadable, extract, kind, panic_message},
+    extract::{Unreadable, extract_within, kind, panic_message},
     indexer::Config,
     plan::Job,
     stamp::{Observed, now},
     walk::Found,
 };
 
-/// Extractors recurse into what they parse.
-const STACK_BYTES: usize = 8 << 20;
 /// Enough of a file that is not read to tell what it is.
 const SIGNATURE_BYTES: u64 = 8192;
 
@@ -76,7 +74,7 @@ pub(crate) fn start(config: &Arc<Config>, jobs: Vec<Job>) -> Result<mpsc::Receiv
                 }
             }
         };
-        let started = thread::Builder::new().name(format!("sensetree-read-{number}")).stack_size(STACK_BYTES).spawn(work);
+        let started = thread::Builder::new().name(format!("sensetree-read-{number}")).spawn(work);
         started.map_err(|error| Error::other("start a thread for reading files", error))?;
     }
     Ok(receiver)
@@ -107,7 +105,7 @@ fn read(config: &Config, job: &Job) -> Result<Content> {
     let mut bytes = Vec::new();
     let mut take = |bytes: &mut Vec<u8>, most: u64| (&mut file).take(most).read_to_end(bytes).map_err(Error::io("read", path));
     let is_large = observed.size > config.max_file_size || {
-        take(&mut bytes, config.max_file_size + 1)?;
+        take(&mut bytes, config.max_file_size.saturating_add(1))?;
         bytes.len() as u64 > config.max_file_size
     };
     if is_large && bytes.is_empty() {
@@ -126,7 +124,8 @@ fn read(config: &Config, job: &Job) -> Result<Content> {
     };
     let about = Qualification::new(path, folder, config.chunk_size);
     let chunker = Chunker { size: config.chunk_size, overlap: config.overlap };
-    let text = if is_large { Err(too_large(config)) } else { extract(path, &bytes) };
+    let bytes = Arc::new(bytes);
+    let text = if is_large { Err(too_large(config)) } else { extract_within(&config.extract_limits, path, &bytes)? };
     let draft = text.and_then(|text| {
         let draft = Draft::of_text(document(), &text, about.clone(), chunker);
         draft.ok_or_else(|| Unreadable("it has no text that could be searched".into()))

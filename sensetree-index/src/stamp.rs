@@ -25,7 +25,9 @@ pub(crate) struct Observed {
 impl Observed {
     pub(crate) fn of(metadata: &Metadata) -> Self {
         let modified = metadata.modified().map(FileStamp::nanoseconds).unwrap_or_default();
-        Self { size: metadata.len(), modified, changed: modified.max(metadata_changed(metadata)) }
+        // The size of a folder says nothing.
+        let size = if metadata.is_dir() { 0 } else { metadata.len() };
+        Self { size, modified, changed: modified.max(metadata_changed(metadata)) }
     }
 
     /// What is stored about a file in this state, read at `read`. The hash is empty when the content was not looked at.

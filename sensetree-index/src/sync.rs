@@ -1,7 +1,9 @@
-//! The run: survey, remove, read, embed, commit, maintain.
+//! The flow of a sync: survey, remove, read, qualify, embed, commit, maintain.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::Instant,
 };
@@ -10,13 +12,15 @@ use sensetree_core::{DocumentInfo, DocumentKey, Error, Filter, Result, Scope};
 use tokio::sync::mpsc;
 
 use crate::{
-    Event, Indexer, Outcome, Report,
-    batch::{self, Batch},
-    draft::by_name_reason,
-    embed::{CALL_TEXTS, Extent, embed},
+    Event, Indexer, Report,
+    block::{self, is_rule},
+    extract::panic_message,
+    indexer::Config,
     plan::{Plan, plan},
-    read::{self, Content, FileRead},
-    report::FileNote,
+    read::{self, FileRead},
+    run::Run,
+    stored::Stored,
+    touched::Touched,
     walk::walk,
 };
 
@@ -24,254 +28,175 @@ impl Indexer {
     /// Makes the store hold what the files under `roots` hold now. A root is a folder or a single file.
     ///
     /// Files are told apart by size and time, and by the hash of their content when these cannot be trusted; unchanged files
-    /// cost no embedding. Documents whose file is gone, ignored or excluded now leave the store. Other roots' documents are
-    /// not touched. What cannot be read stays as it was and is reported.
+    /// cost no embedding, nor do the unchanged chunks of a changed file. A file that was moved or renamed within these roots is known by
+    /// its content and keeps its vectors, while the words stored for it get its new name; if it was changed as well, or another
+    /// file has taken its old name, it is a new file.
+    /// Documents whose file is gone, ignored or excluded now leave the store. Other roots' documents are not touched. What cannot be
+    /// read stays as it was and is reported, and so do the documents of a root that is suddenly empty or not there.
     ///
     /// Documents are committed in batches: of 64 or a few more, of 256 chunks, or after 5 seconds. Dropping the future, or killing the
     /// process, leaves whole documents; the next sync goes on where this one stopped. `progress` is called from the task
     /// that polls the future and must not block.
     ///
+    /// When the embedder cannot reach its service three times in a row, by errors that are
+    /// [transient](sensetree_core::Error::is_transient), the run ends and says so in [`Report::stopped`]; what was not reached is
+    /// [pending](Report::pending).
+    ///
+    /// Memory grows with the number of files, by 1 to 2 KiB for each, and not with their content, of which only what is
+    /// being read, embedded and committed is held: see [`max_file_size`](crate::IndexerBuilder::max_file_size).
+    ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::InvalidInput`] for a root that is not there; nothing is changed then. What the store says
-    /// when it cannot be read or written. What the embedder says when it cannot embed anything at all, after the documents
-    /// that were ready are committed; a file whose text alone cannot be embedded is reported in [`Report::failed`] instead.
+    /// [`Error::Io`] for a root that is not there and of which the store holds nothing, [`Error::InvalidInput`] for one that is
+    /// neither a file nor a folder; nothing is changed then. What the store says when it cannot be read or written. What the
+    /// embedder says when it cannot embed anything at all and that will not pass, after the documents that were ready are committed; a
+    /// file whose text alone cannot be embedded is reported in [`Report::failed`] instead.
     pub async fn sync<P: AsRef<Path> + Sync>(&self, roots: &[P], mut progress: impl FnMut(Event) + Send) -> Result<Report> {
-        let mut absolute = Vec::with_capacity(roots.len());
-        for root in roots {
-            let root = root.as_ref();
-            absolute.push(std::path::absolute(root).map_err(Error::io("find the absolute path of", root))?);
-        }
-        // Outer roots first: a file under several belongs to the outermost, whatever order they were given in.
-        absolute.sort_by_cached_key(|root| DocumentKey::from_path(root));
-        absolute.dedup();
-        if absolute.is_empty() {
-            return Ok(Report::default());
-        }
-        let run = Run { indexer: self, progress: &mut progress, report: Report::default(), batch: Batch::default() };
-        Box::pin(run.run(absolute)).await
-    }
-}
-
-struct Run<'a> {
-    indexer: &'a Indexer,
-    progress: &'a mut (dyn FnMut(Event) + Send),
-    report: Report,
-    batch: Batch,
-}
-
-impl Run<'_> {
-    async fn run(mut self, roots: Vec<PathBuf>) -> Result<Report> {
-        let plan = self.survey(roots).await?;
-        let expected = plan.jobs.len();
-        (self.progress)(Event::Started {
-            files: expected as u64,
-            bytes: plan.jobs.iter().map(|job| job.found.observed.size).sum(),
-            unchanged: plan.unchanged,
-            removed: plan.removed.len() as u64,
-        });
-        self.report.unchanged = plan.unchanged;
-        (self.report.skipped, self.report.failed, self.report.warnings) = (plan.skipped, plan.failed, plan.warnings);
-        self.remove(plan.removed.into_iter().map(|(key, _)| key).collect()).await?;
-
-        let mut files = read::start(&self.indexer.config, plan.jobs)?;
-        let mut answered = 0;
-        while let Some(file) = self.next(&mut files).await? {
-            answered += 1;
-            self.take(file).await?;
-        }
-        self.flush().await?;
-        if answered < expected {
-            return Err(Error::contract("reader", format!("{} of {expected} files were not read", expected - answered)));
-        }
-        self.maintain().await;
-        self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
-        self.report.failed.sort_by(|a, b| a.path.cmp(&b.path));
-        let Report { new, changed, unchanged, removed, chunks, .. } = self.report;
-        tracing::info!(new, changed, unchanged, removed, failed = self.report.failed.len(), chunks, "synchronised");
-        Ok(self.report)
+        let roots = absolute(roots)?;
+        Box::pin(self.run(roots, None, &mut progress)).await
     }
 
-    /// Walks and compares on a thread of its own.
-    async fn survey(&mut self, roots: Vec<PathBuf>) -> Result<Plan> {
+    /// Like [`sync`](Self::sync), but looks only at `paths`, which are files or folders in the roots that may have changed, come or
+    /// gone. Paths outside the roots are left alone.
+    ///
+    /// The result is that of a sync, if nothing else has changed. A file that moved is only recognised when both its old and its
+    /// new path are among `paths`.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    pub async fn sync_paths<P: AsRef<Path> + Sync, Q: AsRef<Path> + Sync>(
+        &self,
+        roots: &[P],
+        paths: &[Q],
+        mut progress: impl FnMut(Event) + Send,
+    ) -> Result<Report> {
+        let (roots, paths) = (absolute(roots)?, absolute(paths)?);
+        Box::pin(self.run(roots, Some(paths), &mut progress)).await
+    }
+
+    async fn run(
+        &self,
+        mut roots: Vec<PathBuf>,
+        paths: Option<Vec<PathBuf>>,
+        progress: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<Report> {
+        let mut run = Run::new(self, progress);
         let started = Instant::now();
-        let scopes = roots.iter().map(Scope::folder).collect::<Result<Vec<_>>>()?;
-        let filter = scopes.into_iter().fold(Filter::everything(), Filter::under);
-        let stored = self.indexer.store.documents(&filter).await?;
-        let mut steps = start_survey(self.indexer, roots, stored)?;
-        let plan = loop {
-            match steps.recv().await {
-                Some(Step::Found { files, bytes }) => (self.progress)(Event::Found { files, bytes }),
-                Some(Step::Done(plan)) => break plan?,
-                None => return Err(Error::contract("walker", "it panicked")),
+        let touched = match paths {
+            None => None,
+            Some(paths) => {
+                let (config, within) = (self.config.clone(), roots.clone());
+                let touched = on_thread("look at what changed", move || touched(&config, &within, paths)).await??;
+                roots.retain(|root| touched.concerns(root));
+                Some(Arc::new(touched))
             }
         };
-        self.report.timings.walk = started.elapsed();
-        Ok(plan)
-    }
-
-    async fn remove(&mut self, keys: Vec<DocumentKey>) -> Result<()> {
-        if keys.is_empty() {
-            return Ok(());
+        if roots.is_empty() || touched.as_ref().is_some_and(|touched| touched.is_empty()) {
+            return Ok(Report::default());
         }
-        let started = Instant::now();
-        self.indexer.store.commit(Vec::new(), &keys).await?;
-        self.report.timings.commit += started.elapsed();
-        self.report.removed += keys.len() as u64;
-        (self.progress)(Event::Committed { documents: 0, chunks: 0, removed: keys.len() as u64 });
-        Ok(())
-    }
-
-    /// The next file that was read. Before waiting for a slow one, what has been ready for long is committed.
-    async fn next(&mut self, files: &mut mpsc::Receiver<FileRead>) -> Result<Option<FileRead>> {
-        if let Ok(file) = files.try_recv() {
-            return Ok(Some(file));
-        }
-        if self.batch.is_old() {
-            self.flush().await?;
-        }
-        Ok(files.recv().await)
-    }
-
-    async fn take(&mut self, file: FileRead) -> Result<()> {
-        let FileRead { path, key, size, took, content } = file;
-        self.report.timings.read += took;
-        match content {
-            Content::Draft(draft) => {
-                // A file over the size cap has no hash, since it was not read.
-                self.report.bytes += if draft.document.stamp.hash.is_empty() { 0 } else { size };
-                (self.progress)(Event::Read { path, chunks: draft.chunks.len() });
-                // A large file takes long to embed; the small ones before it need not wait for that.
-                if draft.chunks.len() >= batch::CHUNKS {
-                    self.flush().await?;
-                }
-                self.batch.waiting.push(*draft);
+        let filter = match &touched {
+            Some(touched) => touched.filter(),
+            None => {
+                roots.iter().try_fold(Filter::everything(), |filter, root| Ok::<_, Error>(filter.under(Scope::folder(root)?)))?
             }
-            Content::Unchanged { by_name } => {
-                self.report.bytes += size;
-                self.report.unchanged += 1;
-                self.report.skipped.extend(by_name.map(|reason| FileNote::new(&path, reason)));
-                self.finished(path, size, Outcome::Unchanged);
+        };
+        let stored = self.store.documents(&filter).await?;
+        let mut steps = start_survey(self, roots, touched, stored)?;
+        let (plan, folders) = loop {
+            match steps.recv().await {
+                Some(Step::Found { files, bytes }) => run.tell(Event::Found { files, bytes }),
+                Some(Step::Done(done)) => break (*done)?,
+                None => return Err(Error::contract("walker", "its thread ended without a plan")),
             }
-            Content::Gone { was_known: true } => self.batch.gone.push((key, path)),
-            Content::Gone { was_known: false } => self.finished(path, size, Outcome::Removed),
-            Content::Failed(error) => self.failed(path, size, &error),
+        };
+        run.begin(started.elapsed(), &plan, folders.len());
+        let Plan { jobs, known, removed, orphans, .. } = plan;
+        run.remove(removed).await?;
+        run.expect(known, orphans, jobs.len() + folders.len());
+        for folder in folders {
+            run.take(folder).await?;
         }
-        self.batch.note_time();
-        if self.batch.waiting_chunks() >= CALL_TEXTS {
-            self.embed(Extent::FullCalls).await?;
+        let mut files = read::start(&self.config, jobs)?;
+        while let Some(file) = run.next(&mut files).await? {
+            run.take(file).await?;
         }
-        if self.batch.is_old() {
-            self.flush().await?;
-        } else if self.batch.is_full() {
-            self.commit().await?;
-        }
-        Ok(())
+        run.finish().await
     }
+}
 
-    /// Embeds and commits everything that came so far.
-    async fn flush(&mut self) -> Result<()> {
-        self.embed(Extent::Everything).await?;
-        self.commit().await
-    }
+/// Outer paths first: a file under several roots belongs to the outermost, whatever order they were given in.
+pub(crate) fn absolute<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(Error::io("find the absolute path of", path));
+    let mut paths = paths.iter().map(|path| absolute(path.as_ref())).collect::<Result<Vec<_>>>()?;
+    paths.sort_by_cached_key(|path| DocumentKey::from_path(path));
+    paths.dedup();
+    Ok(paths)
+}
 
-    /// Embeds what waits. When the embedder has given up altogether, what was ready before is committed all the same.
-    async fn embed(&mut self, extent: Extent) -> Result<()> {
-        let started = Instant::now();
-        let mut drafts = std::mem::take(&mut self.batch.waiting);
-        let progress = &mut self.progress;
-        let result = embed(&*self.indexer.embedder, &mut drafts, extent, |chunks| progress(Event::Embedded { chunks })).await;
-        self.report.timings.embed += started.elapsed();
-        if let Err(error) = result {
-            self.commit().await?;
-            return Err(error);
-        }
-        let (ready, waiting): (Vec<_>, Vec<_>) = drafts.into_iter().partition(|draft| draft.open().next().is_none());
-        self.batch.ready.extend(ready);
-        self.batch.waiting = waiting;
-        Ok(())
-    }
-
-    async fn commit(&mut self) -> Result<()> {
-        let (ready, gone) = self.batch.take_ready();
-        let mut documents = Vec::with_capacity(ready.len());
-        let mut written = Vec::with_capacity(ready.len());
-        let mut chunks = 0;
-        for draft in ready {
-            let (path, size, is_known) = (draft.document.path.clone(), draft.document.stamp.size, draft.is_known);
-            match draft.finish() {
-                Ok(document) => {
-                    chunks += document.chunks.len() as u64;
-                    let skipped = by_name_reason(&document.note).map(|reason| FileNote::new(&path, reason));
-                    written.push((path, size, is_known, skipped));
-                    documents.push(document);
-                }
-                Err(error) => self.failed(path, size, &error),
-            }
-        }
-        if documents.is_empty() && gone.is_empty() {
-            return Ok(());
-        }
-        let keys: Vec<DocumentKey> = gone.iter().map(|(key, _)| key.clone()).collect();
-        let started = Instant::now();
-        self.indexer.store.commit(documents, &keys).await?;
-        self.report.timings.commit += started.elapsed();
-        tracing::debug!(documents = written.len(), chunks, "committed");
-        let counts = Event::Committed { documents: written.len() as u64, chunks, removed: gone.len() as u64 };
-        self.report.chunks += chunks;
-        self.report.removed += gone.len() as u64;
-        for (path, size, is_known, skipped) in written {
-            *(if is_known { &mut self.report.changed } else { &mut self.report.new }) += 1;
-            self.report.skipped.extend(skipped);
-            self.finished(path, size, if is_known { Outcome::Changed } else { Outcome::New });
-        }
-        for (_, path) in gone {
-            self.finished(path, 0, Outcome::Removed);
-        }
-        (self.progress)(counts);
-        Ok(())
-    }
-
-    /// What is committed can be searched without it, so a store that cannot tidy up is worth a warning and no more.
-    async fn maintain(&mut self) {
-        if !self.report.has_changes() {
-            return;
-        }
-        (self.progress)(Event::Maintaining);
-        let started = Instant::now();
-        if let Err(error) = self.indexer.store.maintain().await {
-            self.report.warnings.push(format!("everything is stored, but the store could not tidy up: {}", error.chain()));
-        }
-        self.report.timings.maintain = started.elapsed();
-    }
-
-    fn failed(&mut self, path: PathBuf, size: u64, error: &Error) {
-        let reason = error.chain();
-        tracing::warn!(path = %path.display(), reason, "not indexed");
-        self.report.failed.push(FileNote::new(&path, &reason));
-        self.finished(path, size, Outcome::Failed { reason });
-    }
-
-    fn finished(&mut self, path: PathBuf, bytes: u64, outcome: Outcome) {
-        (self.progress)(Event::Finished { path, bytes, outcome });
-    }
+/// What has to be looked at when `paths` may have changed: for a file that decides about those around it, the whole folder; for
+/// what is inside a folder that is indexed as one, that folder.
+fn touched(config: &Config, roots: &[PathBuf], paths: Vec<PathBuf>) -> Result<Touched> {
+    let root_keys: Vec<DocumentKey> = roots.iter().map(DocumentKey::from_path).collect();
+    let widened = |path: PathBuf| {
+        let path = match path.parent() {
+            Some(folder) if path.file_name().is_some_and(is_rule) => folder.to_owned(),
+            _ => path,
+        };
+        let is_root = |path: &&Path| root_keys.contains(&DocumentKey::from_path(path));
+        let block = path.ancestors().take_while(|path| !is_root(path)).filter(|path| config.blocks.kind(path).is_some()).last();
+        block.map(Path::to_owned).unwrap_or(path)
+    };
+    // Outside the roots nothing is asked about, not even what kind of folder it is.
+    let scopes = roots.iter().map(Scope::folder).collect::<Result<Vec<_>>>()?;
+    let inside = |path: &PathBuf| {
+        let key = DocumentKey::from_path(path);
+        scopes.iter().any(|scope| scope.contains(&key))
+    };
+    Touched::new(roots, &paths.into_iter().filter(inside).map(widened).collect::<Vec<_>>())
 }
 
 enum Step {
     Found { files: u64, bytes: u64 },
-    Done(Result<Plan>),
+    Done(Box<Result<(Plan, Vec<FileRead>)>>),
 }
 
-/// The thread ends with the plan, or soon after the receiver is dropped.
-fn start_survey(indexer: &Indexer, roots: Vec<PathBuf>, stored: Vec<DocumentInfo>) -> Result<mpsc::Receiver<Step>> {
+/// Walks and compares on a thread of its own, which ends with the plan, or soon after the receiver is dropped.
+fn start_survey(
+    indexer: &Indexer,
+    roots: Vec<PathBuf>,
+    touched: Option<Arc<Touched>>,
+    stored: Vec<DocumentInfo>,
+) -> Result<mpsc::Receiver<Step>> {
     let (steps, receiver) = mpsc::channel(8);
     let config = indexer.config.clone();
     let work = move || {
-        let walked = walk(&config, &roots, |files, bytes| steps.blocking_send(Step::Found { files, bytes }).is_ok());
-        let plan = walked.map(|walked| plan(walked, stored, config.max_file_size));
+        let tell = |files, bytes| steps.blocking_send(Step::Found { files, bytes }).is_ok();
+        let survey = || {
+            let walked = walk(&config, &roots, touched.as_ref(), &Stored::new(&stored), tell)?;
+            let mut plan = plan(&config, walked, stored)?;
+            let folders = std::mem::take(&mut plan.blocks);
+            let folders = folders.iter().map(|(job, kind)| block::describe(&config, job, kind)).collect();
+            Ok((plan, folders))
+        };
+        // The caller's classifier runs in there.
+        let done = catch_unwind(AssertUnwindSafe(survey)).unwrap_or_else(|panic| {
+            let reason = format!("it panicked: {}", panic_message(&*panic));
+            Err(Error::contract("walker, or the classifier of folders", reason))
+        });
         // Nobody waits for it when the sync was cancelled.
-        let _ = steps.blocking_send(Step::Done(plan));
+        let _ = steps.blocking_send(Step::Done(Box::new(done)));
     };
     let started = thread::Builder::new().name("sensetree-walk".into()).spawn(work);
     started.map_err(|error| Error::other("start a thread for walking the roots", error))?;
     Ok(receiver)
+}
+
+/// Runs what may wait for a disk.
+pub(crate) async fn on_thread<T: Send + 'static>(doing: &'static str, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let (answer, receiver) = tokio::sync::oneshot::channel();
+    let started = thread::Builder::new().name("sensetree-disk".into()).spawn(move || {
+        // Nobody waits for it when the sync was cancelled.
+        let _ = answer.send(work());
+    });
+    started.map_err(|error| Error::other(doing, error))?;
+    receiver.await.map_err(|error| Error::other(doing, error))
 }

@@ -1,11 +1,23 @@
 //! Whole syncs of real folders into the in-memory store.
 
+mod blocks;
 mod cancelling;
 mod changes;
+#[cfg(feature = "http")]
+mod chat;
 mod content;
 mod failures;
+mod formats;
+mod moves;
 mod names;
+mod parts;
+mod qualifying;
+mod rebuilding;
 mod roots;
+mod services;
+mod statuses;
+#[cfg(feature = "watch")]
+mod watching;
 
 use std::{
     fs,

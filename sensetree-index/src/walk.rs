@@ -2,25 +2,34 @@
 
 use std::{
     collections::HashMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use ignore::{DirEntry, WalkBuilder};
 use sensetree_core::{DocumentKey, Error, Result, Scope};
 
-use crate::{indexer::Config, report::FileNote, stamp::Observed};
+use crate::{
+    indexer::Config,
+    report::FileNote,
+    stamp::Observed,
+    stored::{Met, Stored},
+    touched::Touched,
+};
 
 /// How many files and folders pass between two reports of progress.
 const REPORT_EVERY: u64 = 256;
 
-/// A regular file that is meant to be indexed.
+/// A regular file, or a folder to be indexed as one.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
     pub(crate) key: DocumentKey,
-    /// From the root to the file's folder.
-    pub(crate) folder: PathBuf,
+    /// The place of its document in the list of those that are stored.
+    pub(crate) stored: Option<usize>,
+    /// From the root to the folder it is in.
+    pub(crate) folder: Arc<Path>,
     pub(crate) observed: Observed,
 }
 
@@ -28,6 +37,8 @@ pub(crate) struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct Walked {
     pub(crate) files: Vec<Found>,
+    /// Folders to be indexed as one, and what they are.
+    pub(crate) blocks: Vec<(Found, String)>,
     pub(crate) skipped: Vec<FileNote>,
     pub(crate) failed: Vec<FileNote>,
     pub(crate) warnings: Vec<String>,
@@ -35,30 +46,47 @@ pub(crate) struct Walked {
     pub(crate) unseen: Vec<Scope>,
     /// Roots with nothing in them at all.
     pub(crate) empty: Vec<PathBuf>,
+    /// Roots that are not there, or cannot be looked at.
+    pub(crate) missing: Vec<(PathBuf, io::Error)>,
     bytes: u64,
-    seen: HashMap<DocumentKey, PathBuf>,
+    /// The place of each in the list of files; folders have none.
+    seen: Met<Option<usize>>,
+    /// The last folder, and what it is from the root: the files of a folder come one after the other, and share it.
+    last_folder: Option<(PathBuf, Arc<Path>)>,
 }
 
-/// Walks absolute roots. `progress` is told files and bytes now and then; the walk ends early when it answers `false`.
+/// Walks absolute roots, or only what is touched in them. `progress` is told files and bytes now and then; the walk ends early
+/// when it answers `false`.
 ///
 /// Ignore files count from the root downwards: a person who names a root means it, whatever is written above it.
-pub(crate) fn walk(config: &Config, roots: &[PathBuf], mut progress: impl FnMut(u64, u64) -> bool) -> Result<Walked> {
-    for root in roots {
-        let metadata = fs::metadata(root).map_err(Error::io("open the root", root))?;
-        if !metadata.is_dir() && !metadata.is_file() {
-            return Err(Error::invalid(format!("the root {} is neither a folder nor a regular file", root.display())));
-        }
-    }
-    let mut walked = Walked::default();
+pub(crate) fn walk(
+    config: &Arc<Config>,
+    roots: &[PathBuf],
+    touched: Option<&Arc<Touched>>,
+    stored: &Stored<'_>,
+    mut progress: impl FnMut(u64, u64) -> bool,
+) -> Result<Walked> {
+    let mut walked = Walked { seen: Met::none_of(stored), ..Walked::default() };
     let mut links = config.follow_links.then(Links::default);
     let mut met = 0;
     for root in roots {
+        match fs::metadata(root) {
+            Ok(metadata) if metadata.is_dir() || metadata.is_file() => {}
+            Ok(_) => {
+                return Err(Error::invalid(format!("the root {} is neither a folder nor a regular file", root.display())));
+            }
+            Err(error) => {
+                walked.missing.push((root.clone(), error));
+                continue;
+            }
+        }
         if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_none()) {
             walked.empty.push(root.clone());
         }
-        for entry in entries(config, root) {
+        let blocks = Arc::new(Mutex::new(Vec::new()));
+        for entry in entries(config, root, touched.cloned(), blocks.clone()) {
             match entry {
-                Ok(entry) => walked.entry(config, root, entry, links.as_mut()),
+                Ok(entry) => walked.entry(config, root, entry, stored, links.as_mut()),
                 Err(error) => walked.error(root, &error),
             }
             met += 1;
@@ -66,25 +94,44 @@ pub(crate) fn walk(config: &Config, roots: &[PathBuf], mut progress: impl FnMut(
                 return Ok(walked);
             }
         }
+        let blocks = std::mem::take(&mut *blocks.lock().unwrap_or_else(PoisonError::into_inner));
+        blocks.into_iter().for_each(|(path, kind)| walked.block(root, path, kind, stored));
+        walked.last_folder = None;
     }
     progress(walked.files.len() as u64, walked.bytes);
     Ok(walked)
 }
 
-fn entries(config: &Config, root: &Path) -> ignore::Walk {
-    let excluded = config.excluded.clone();
+/// What is in a root. Folders to be indexed as one go to `blocks` instead.
+fn entries(
+    config: &Arc<Config>,
+    root: &Path,
+    touched: Option<Arc<Touched>>,
+    blocks: Arc<Mutex<Vec<(PathBuf, String)>>>,
+) -> ignore::Walk {
+    let config = config.clone();
     WalkBuilder::new(root)
         .hidden(!config.hidden)
         .follow_links(config.follow_links)
         .require_git(false)
         .parents(false)
         .git_global(false)
-        .sort_by_file_name(|a, b| a.cmp(b))
-        .filter_entry(move |entry| !is_excluded(&excluded, entry.path()))
+        // By name. Those compared are in one folder, and taking the names off their paths would cost more than comparing all of them.
+        .sort_by_file_path(|a, b| a.as_os_str().cmp(b.as_os_str()))
+        .filter_entry(move |entry| {
+            let path = entry.path();
+            if is_excluded(&config.excluded, path) || touched.as_ref().is_some_and(|touched| !touched.leads_to(path)) {
+                return false;
+            }
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let Some(kind) = is_folder.then(|| config.blocks.kind(path)).flatten() else { return true };
+            blocks.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), kind));
+            false
+        })
         .build()
 }
 
-fn is_excluded(excluded: &[Scope], path: &Path) -> bool {
+pub(crate) fn is_excluded(excluded: &[Scope], path: &Path) -> bool {
     !excluded.is_empty() && {
         let key = DocumentKey::from_path(path);
         excluded.iter().any(|scope| scope.contains(&key))
@@ -92,7 +139,7 @@ fn is_excluded(excluded: &[Scope], path: &Path) -> bool {
 }
 
 impl Walked {
-    fn entry(&mut self, config: &Config, root: &Path, entry: DirEntry, links: Option<&mut Links>) {
+    fn entry(&mut self, config: &Config, root: &Path, entry: DirEntry, stored: &Stored<'_>, links: Option<&mut Links>) {
         if let Some(error) = entry.error() {
             self.warnings.push(format!("some ignore rules under {} were not understood: {error}", entry.path().display()));
         }
@@ -100,7 +147,12 @@ impl Walked {
         let kind = entry.file_type().filter(|_| entry.depth() > 0 || !is_excluded(&config.excluded, root));
         match kind {
             Some(kind) if kind.is_file() => match entry.metadata() {
-                Ok(metadata) => self.file(root, entry.into_path(), Observed::of(&metadata), links),
+                Ok(metadata) => {
+                    let (key, stored) = stored.find(entry.path());
+                    let (path, observed) = (entry.into_path(), Observed::of(&metadata));
+                    let folder = self.folder(root, &path);
+                    self.file(root, Found { path, key, stored, folder, observed }, links);
+                }
                 Err(error) => self.error(entry.path(), &error),
             },
             Some(kind) if kind.is_symlink() && entry.depth() > 0 => {
@@ -113,27 +165,54 @@ impl Walked {
         }
     }
 
-    fn file(&mut self, root: &Path, path: PathBuf, observed: Observed, links: Option<&mut Links>) {
-        let key = DocumentKey::from_path(&path);
-        if let Some(other) = self.seen.get(&key) {
-            if *other != path && !is_same_file(other, &path) {
+    /// From `root` to the folder of `path`.
+    fn folder(&mut self, root: &Path, path: &Path) -> Arc<Path> {
+        let Some(parent) = path.parent() else { return Path::new("").into() };
+        match &self.last_folder {
+            // As text: comparing paths part by part costs as much as taking the root off.
+            Some((last, folder)) if last.as_os_str() == parent.as_os_str() => folder.clone(),
+            _ => {
+                let folder: Arc<Path> = parent.strip_prefix(root).unwrap_or(Path::new("")).into();
+                self.last_folder = Some((parent.to_owned(), folder.clone()));
+                folder
+            }
+        }
+    }
+
+    fn block(&mut self, root: &Path, path: PathBuf, kind: String, stored: &Stored<'_>) {
+        let (key, stored) = stored.find(&path);
+        match fs::metadata(&path) {
+            // It vanished just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.error(&path, &ignore::Error::Io(error)),
+            Ok(_) if self.seen.get(&key, stored).is_some() => {}
+            Ok(metadata) => {
+                let folder = self.folder(root, &path);
+                self.seen.insert(&key, stored, None);
+                self.blocks.push((Found { path, key, stored, folder, observed: Observed::of(&metadata) }, kind));
+            }
+        }
+    }
+
+    fn file(&mut self, root: &Path, found: Found, links: Option<&mut Links>) {
+        if let Some(&other) = self.seen.get(&found.key, found.stored) {
+            let Some(other) = other.map(|at| &self.files[at].path) else { return };
+            if *other != found.path && !is_same_file(other, &found.path) {
                 let reason = format!("its name differs from that of {} only in how Unicode or case is written", other.display());
-                self.skipped.push(FileNote::new(path, reason));
+                self.skipped.push(FileNote::new(found.path, reason));
             }
             return;
         }
-        let folder = path.parent().and_then(|folder| folder.strip_prefix(root).ok()).unwrap_or(Path::new("")).to_owned();
-        let found = Found { path, key, folder, observed };
         let Some(other) = links.and_then(|links| links.other_way(root, &found, self.files.len())) else {
             self.bytes += found.observed.size;
-            self.seen.insert(found.key.clone(), found.path.clone());
+            self.seen.insert(&found.key, found.stored, Some(self.files.len()));
             self.files.push(found);
             return;
         };
         let left = if other.stays {
             found
         } else {
-            self.seen.insert(found.key.clone(), found.path.clone());
+            self.seen.insert(&found.key, found.stored, Some(other.at));
             std::mem::replace(&mut self.files[other.at], found)
         };
         let reason = format!("it is the same file as {}, reached through a link", self.files[other.at].path.display());

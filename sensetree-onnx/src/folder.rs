@@ -1,6 +1,8 @@
 //! A model's files, and what they say.
 
-use std::path::{Path, PathBuf};
+mod external;
+
+use std::path::{Component, Path, PathBuf};
 
 use sensetree_core::{Error, Result};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -23,7 +25,7 @@ pub enum Precision {
 
 impl Precision {
     /// The names under which a graph of this precision is published, most usual first.
-    pub(crate) fn file_names(self) -> &'static [&'static str] {
+    fn file_names(self) -> &'static [&'static str] {
         match self {
             Self::Fp32 => &["model.onnx"],
             Self::Fp16 => &["model_fp16.onnx"],
@@ -34,13 +36,26 @@ impl Precision {
     }
 
     /// The precisions that this stands for, best first.
-    pub(crate) fn order(self) -> &'static [Self] {
+    fn order(self) -> &'static [Self] {
         match self {
             Self::Auto => &[Self::Int8, Self::Fp32, Self::Fp16],
             Self::Fp32 => &[Self::Fp32],
             Self::Fp16 => &[Self::Fp16],
             Self::Int8 => &[Self::Int8],
         }
+    }
+
+    /// The files that may hold the graph, and the precision of each: best first.
+    pub(crate) fn candidates(self) -> impl Iterator<Item = (String, Self)> {
+        self.order()
+            .iter()
+            .flat_map(|&p| p.file_names().iter().flat_map(move |name| [(format!("onnx/{name}"), p), ((*name).to_owned(), p)]))
+    }
+
+    /// The candidates of every precision.
+    #[cfg(feature = "hub")]
+    pub(crate) fn all() -> impl Iterator<Item = (String, Self)> {
+        [Self::Fp32, Self::Fp16, Self::Int8].into_iter().flat_map(Self::candidates)
     }
 
     /// The short name: fp32, fp16, int8.
@@ -59,7 +74,23 @@ impl Precision {
 pub struct ModelFolder {
     path: PathBuf,
     name: String,
+    revision: Option<String>,
 }
+
+/// What is read of a model beside its graph. Only the tokenizer must be there.
+#[cfg(feature = "hub")]
+pub(crate) const SMALL_FILES: [&str; 7] = [
+    TOKENIZER,
+    "config.json",
+    "tokenizer_config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+];
+
+/// The one of them that no model can do without.
+pub(crate) const TOKENIZER: &str = "tokenizer.json";
 
 impl ModelFolder {
     /// A folder on this machine.
@@ -77,15 +108,15 @@ impl ModelFolder {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn named(path: impl Into<PathBuf>, name: impl Into<String>) -> Result<Self> {
-        let folder = Self { path: path.into(), name: name.into() };
+        let folder = Self { path: path.into(), name: name.into(), revision: None };
         if !folder.path.is_dir() {
             return Err(Error::ModelUnavailable {
                 model: folder.name,
                 hint: format!("there is no folder {}; download the model there, or give another folder", folder.path.display()),
             });
         }
-        if !folder.file("tokenizer.json").is_file() {
-            return Err(folder.broken("tokenizer.json is missing", None));
+        if !folder.file(TOKENIZER).is_file() {
+            return Err(folder.broken(format!("{TOKENIZER} is missing"), None));
         }
         Ok(folder)
     }
@@ -100,6 +131,17 @@ impl ModelFolder {
         &self.name
     }
 
+    #[cfg(feature = "hub")]
+    pub(crate) fn at_revision(mut self, commit: impl Into<String>) -> Self {
+        self.revision = Some(commit.into());
+        self
+    }
+
+    /// The commit that the files are from, when they came from the hub.
+    pub fn revision(&self) -> Option<&str> {
+        self.revision.as_deref()
+    }
+
     /// A file of the folder, which may not be there.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
@@ -110,18 +152,32 @@ impl ModelFolder {
     /// # Errors
     /// [`Error::Model`] naming what was looked for.
     pub fn graph(&self, precision: Precision) -> Result<(PathBuf, Precision)> {
-        let places = precision
-            .order()
-            .iter()
-            .flat_map(|&p| p.file_names().iter().flat_map(move |name| [(format!("onnx/{name}"), p), ((*name).to_owned(), p)]));
-        for (name, precision) in places.clone() {
+        for (name, precision) in precision.candidates() {
             let file = self.file(&name);
             if file.is_file() {
                 return Ok((file, precision));
             }
         }
-        let looked = places.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+        let looked = precision.candidates().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
         Err(self.broken(format!("it has no {} graph; looked in {} for {looked}", precision.name(), self.path.display()), None))
+    }
+
+    /// All files that a graph is made of: its own, then those where it keeps weights, in the order of their names.
+    ///
+    /// # Errors
+    /// [`Error::Model`] when the graph cannot be read, or names a file outside of its folder. Whether they exist is not asked.
+    pub fn graph_files(&self, graph: &Path) -> Result<Vec<PathBuf>> {
+        let name = graph.file_name().unwrap_or(graph.as_os_str()).to_string_lossy();
+        let locations = external::locations(graph)
+            .map_err(|e| self.broken(format!("{name} cannot be read; it may be cut short, fetch it again"), Some(e.into())))?;
+        let mut files = vec![graph.to_owned()];
+        for location in locations {
+            if !Path::new(&location).components().all(|part| matches!(part, Component::Normal(_))) {
+                return Err(self.broken(format!("{name} keeps weights in {location:?}, which is not in its folder"), None));
+            }
+            files.push(graph.with_file_name(location));
+        }
+        Ok(files)
     }
 
     /// A JSON file of the folder; None when it is not there.

@@ -1,6 +1,6 @@
 //! A model that is loaded and can be asked from any task.
 
-use std::{fs::File, num::NonZero, path::Path, sync::Arc, thread::available_parallelism};
+use std::{fs::File, num::NonZero, path::PathBuf, sync::Arc, thread::available_parallelism};
 
 use futures::future::try_join_all;
 use ort::session::builder::PrepackedWeights;
@@ -8,7 +8,7 @@ use sensetree_core::{Error, Result};
 
 use crate::{Graph, ModelFolder, Precision, TextTokenizer, runtime, workers::Workers};
 
-/// Above this size of a graph one session uses all threads, so that the weights are in memory once.
+/// Above this size of a graph with its weights one session uses all threads, so that the weights are in memory once.
 const LARGE_GRAPH: u64 = 500 << 20;
 
 /// Whose turn it is.
@@ -77,7 +77,8 @@ impl Model {
         let max_tokens = options.max_tokens.map_or(own_limit, |limit| limit.get().min(own_limit));
         let tokenizer = Arc::new(TextTokenizer::load(folder, max_tokens)?);
         let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get);
-        let size = graph_file.metadata().map_err(Error::io("read", &graph_file))?.len();
+        let weight_files = folder.graph_files(&graph_file)?;
+        let size = weight_files.iter().map(|file| Ok(file.metadata().map_err(Error::io("read", file))?.len())).sum::<Result<u64>>()?;
         let (sessions, threads_each) = if size > LARGE_GRAPH { (1, threads) } else { (threads, 1) };
         let weights = PrepackedWeights::new();
         let graphs =
@@ -85,7 +86,7 @@ impl Model {
         let workers = Workers::start("sensetree-onnx", graphs)
             .map_err(|e| Error::other(format!("start the inference threads of {}", folder.name()), e))?;
         tracing::debug!(model = folder.name(), precision = precision.name(), sessions, threads_each, max_tokens, "model loaded");
-        let hash = hash(&graph_file)?;
+        let hash = hash(&weight_files)?;
         Ok(Self { name: folder.name().to_owned(), hash, precision, tokenizer, workers })
     }
 
@@ -119,7 +120,7 @@ impl Model {
         &self.tokenizer
     }
 
-    /// BLAKE3 of the graph file, in hexadecimal: what tells two revisions of a model apart.
+    /// BLAKE3 of the graph file and those where it keeps weights, in hexadecimal: what tells two revisions of a model apart.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -166,9 +167,11 @@ impl Model {
     }
 }
 
-fn hash(file: &Path) -> Result<String> {
+fn hash(files: &[PathBuf]) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let reader = File::open(file).map_err(Error::io("read", file))?;
-    hasher.update_reader(reader).map_err(Error::io("read", file))?;
+    for file in files {
+        let reader = File::open(file).map_err(Error::io("read", file))?;
+        hasher.update_reader(reader).map_err(Error::io("read", file))?;
+    }
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -6,7 +6,6 @@ mod rows;
 mod search;
 #[cfg(test)]
 mod tests;
-mod turn;
 mod write;
 
 use std::{
@@ -22,7 +21,8 @@ use sensetree_core::{
     Chunk, Document, DocumentInfo, DocumentKey, Embedding, Error, Filter, Fingerprint, Hit, Result, SparseRetriever, Store,
     StoreStats,
 };
-use turn::{Turn, Turns};
+
+use crate::turn::{Turn, Turns};
 
 /// The one table of a store.
 const TABLE: &str = "chunks";
@@ -36,9 +36,14 @@ const CACHE_BYTES: (usize, usize) = (512 << 20, 128 << 20);
 ///
 /// # Searching
 /// - [`nearest`](Store::nearest) compares the query with every vector that the filter lets through: exact, no approximate index.
-/// - [`retrieve`](SparseRetriever::retrieve) searches *words*: lower case without accents, English endings and stop words
-///   removed, parts of `camelCase` and `snake_case` names as well as the name, pairs of characters in scripts that are written
-///   without spaces (Chinese, Japanese, Thai, …). A query is searched by its first 256 words.
+/// - [`retrieve`](SparseRetriever::retrieve) searches *words*, in any mix of languages: lower case, without accents, one spelling for
+///   full-width forms, ligatures, digits and Arabic letters. A text loses its stop words and endings by the rules of its language,
+///   which its stop words tell (16 of the Latin script; Russian, Greek, Arabic and Hindi endings by script); a text that does not
+///   tell counts as English. A query asks for the stems of all these languages, and those of its own count twice.
+///   Names are searched whole and by their parts (`camelCase`, `snake_case`, `kebab-case`, `guard.rs`, `1.94`); serial numbers,
+///   IBANs, telephone numbers and dates in digits are found in other spellings. Scripts that are written without spaces, and
+///   Korean, are searched by pairs of characters. A query is searched by its first 256 index words: some 40 words of it in all
+///   languages, or up to 256 in the one that it tells.
 /// - A chunk is found by its words as soon as it is committed. BM25's statistics (how rare a word is, how long a chunk is on
 ///   average) are those of the rows in the text index for rows in it, and of these and the new rows that pass the filter for new
 ///   rows. So scores are exact after [`maintain`](Store::maintain), exact before the first one when there is no filter, and
@@ -123,7 +128,9 @@ impl LanceStore {
         &self.path
     }
 
-    async fn turn(&self) -> Result<Turn<'_>> {
+    /// LanceDB would let writers run at once and detect most of what goes wrong, but not that two insert the same row or make the
+    /// same table; and files of an unfinished write can only be told from garbage when there is no unfinished write.
+    async fn turn(&self) -> Result<Turn> {
         self.turns.wait(&self.path).await
     }
 

@@ -30,13 +30,13 @@
 
 #[cfg(any(feature = "lance", feature = "tantivy"))]
 mod analyser;
-#[cfg(feature = "tantivy")]
+#[cfg(any(feature = "lance", feature = "tantivy"))]
 mod files;
 #[cfg(feature = "lance")]
 mod lance;
 #[cfg(feature = "tantivy")]
 mod tantivy;
-#[cfg(feature = "tantivy")]
+#[cfg(any(feature = "lance", feature = "tantivy"))]
 mod turn;
 
 #[cfg(feature = "lance")]

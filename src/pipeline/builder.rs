@@ -13,7 +13,8 @@ pub struct PipelineBuilder {
     embedder: Arc<dyn Embedder>,
     store: Arc<dyn Store>,
     sparse: Option<Arc<dyn SparseRetriever>>,
-    fusion: Arc<dyn Fusion>,
+    /// Or why the settings name none.
+    fusion: Result<Arc<dyn Fusion>>,
     reranker: Option<Arc<dyn Reranker>>,
     order: RerankOrder,
     stages: Vec<Arc<dyn Stage>>,
@@ -21,7 +22,8 @@ pub struct PipelineBuilder {
     chunks_per_file: NonZero<usize>,
     least: Vec<(ScoreKind, f64)>,
     stage_budget: Option<Duration>,
-    settings: Settings,
+    hybrid: bool,
+    rerank: bool,
 }
 
 impl PipelineBuilder {
@@ -30,7 +32,7 @@ impl PipelineBuilder {
             embedder,
             store,
             sparse: None,
-            fusion: Arc::new(Rrf::default()),
+            fusion: Ok(Arc::new(Rrf::default())),
             reranker: None,
             order: RerankOrder::default(),
             stages: Vec::new(),
@@ -38,7 +40,8 @@ impl PipelineBuilder {
             chunks_per_file: CHUNKS_PER_FILE,
             least: Vec::new(),
             stage_budget: None,
-            settings: Settings::default(),
+            hybrid: true,
+            rerank: true,
         }
     }
 
@@ -50,7 +53,7 @@ impl PipelineBuilder {
 
     /// How the legs are merged. Default: reciprocal rank fusion, k = 60, both legs alike.
     pub fn fusion(mut self, fusion: impl Fusion) -> Self {
-        self.fusion = Arc::new(fusion);
+        self.fusion = Ok(Arc::new(fusion));
         self
     }
 
@@ -105,26 +108,33 @@ impl PipelineBuilder {
         self
     }
 
-    /// Applies the switches: what is off is not asked, and the page says that it is off. Default: everything on.
+    /// Applies what the settings say of retrieval: the fusion rule, the shares and budgets, and the switches, by which a part
+    /// that was added is not asked after all, and the page says so. Which models to load is for whoever loads them.
     pub fn settings(mut self, settings: &Settings) -> Self {
-        self.settings = settings.clone();
+        let retrieval = &settings.retrieval;
+        (self.hybrid, self.rerank) = (retrieval.hybrid, retrieval.rerank);
+        self.fusion = retrieval.fusion.build();
+        self.order = retrieval.rerank_order.unwrap_or(self.order);
+        self.chunks_per_file = retrieval.chunks_per_file;
+        self.stage_budget = retrieval.stage_budget();
         self
     }
 
     /// Checks that the parts fit together.
     ///
     /// # Errors
-    /// [`Error::FingerprintMismatch`] when the store was filled by another embedder, [`Error::InvalidInput`] when no leg is left.
+    /// [`Error::FingerprintMismatch`] when the store was filled by another embedder, [`Error::InvalidInput`] when no leg is left or
+    /// a number in the settings is out of range.
     pub fn build(self) -> Result<Pipeline> {
         self.store.fingerprint().expect(self.embedder.fingerprint())?;
+        let fusion = self.fusion?;
         const OFF: &str = "switched off in the settings";
-        let retrieval = &self.settings.retrieval;
-        let sparse_off = if retrieval.hybrid { "no sparse retriever" } else { OFF };
-        let rerank_off = if retrieval.rerank { "no reranker" } else { OFF };
-        let sparse = self.sparse.filter(|_| retrieval.hybrid);
-        let reranker = self.reranker.filter(|_| retrieval.rerank);
-        let sparse_counts = sparse.is_some() && self.fusion.weight(Leg::Sparse) > 0.0;
-        if self.fusion.weight(Leg::Dense) <= 0.0 && !sparse_counts {
+        let sparse_off = if self.hybrid { "no sparse retriever" } else { OFF };
+        let rerank_off = if self.rerank { "no reranker" } else { OFF };
+        let sparse = self.sparse.filter(|_| self.hybrid);
+        let reranker = self.reranker.filter(|_| self.rerank);
+        let sparse_counts = sparse.is_some() && fusion.weight(Leg::Sparse) > 0.0;
+        if fusion.weight(Leg::Dense) <= 0.0 && !sparse_counts {
             return Err(Error::invalid(
                 "no leg is left: the fusion gives dense no weight and there is no sparse retriever; add one",
             ));
@@ -136,7 +146,7 @@ impl PipelineBuilder {
                 sparse,
                 sparse_off,
                 rerank_off,
-                fusion: self.fusion,
+                fusion,
                 rerank: reranker.map(|reranker| Rerank::new(reranker, self.order, self.chunks_per_file)),
                 stages: self.stages,
                 existence: self.existence,

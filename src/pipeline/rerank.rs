@@ -3,6 +3,7 @@ use std::{collections::HashMap, num::NonZero, sync::Arc};
 use async_trait::async_trait;
 use sensetree_core::{Candidate, Error, Query, Ranked, Reranker, Result, ScoreScale, Stage, order, text::first_chars};
 use sensetree_fusion::RRF_K;
+use serde::{Deserialize, Serialize};
 
 use super::shortlist;
 
@@ -15,7 +16,8 @@ const PASSAGE_CHARS: usize = 800;
 const BLEND_WEIGHT: f64 = 0.5;
 
 /// What a reranker's scores do to the order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RerankOrder {
     /// By the score alone: for models trained to rerank.

@@ -8,7 +8,7 @@ use sensetree_core::{Candidate, DocumentKey};
 const PER_RESULT: usize = 3;
 const RANGE: (usize, usize) = (20, 100);
 /// Chunks of one file on the shortlist, so that one long file does not crowd out the others.
-pub(super) const CHUNKS_PER_FILE: NonZero<usize> = NonZero::new(3).expect("3 is not zero");
+pub(crate) const CHUNKS_PER_FILE: NonZero<usize> = NonZero::new(3).expect("3 is not zero");
 
 /// How many candidates are scored for a page of `limit` results.
 pub(super) fn size(limit: usize) -> usize {

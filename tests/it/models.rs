@@ -31,7 +31,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 fn generated_embedders_agree_with_the_reference() {
     run(async {
         let expected = expected("expected.json");
-        for name in ["bert-embedder", "xlmr-embedder"] {
+        for name in ["bert-embedder", "xlmr-embedder", "positions-embedder", "e5-pooled"] {
             let embedder = OnnxEmbedder::open(fixture_model(name)).await.expect("the model loads");
             for case in expected["models"][name]["cases"].as_array().expect("cases") {
                 let text = case["text"].as_str().expect("a text");
@@ -90,9 +90,32 @@ fn minilm_agrees_with_the_reference_in_both_precisions() {
 }
 
 #[test]
+fn every_precision_of_a_model_agrees_with_the_reference_whatever_else_is_in_the_call() {
+    run(async {
+        let expected = expected("expected.json");
+        let folder = ModelFolder::open(fixture_model("precisions-embedder")).expect("the model is there");
+        for (precision, field, least) in
+            [(Precision::Fp32, "fp32", 0.9999), (Precision::Fp16, "fp16", 0.9999), (Precision::Int8, "int8", 0.99)]
+        {
+            let options = ModelOptions::default().with_precision(precision);
+            let embedder = OnnxEmbedder::load(&folder, &options).await.expect("the model loads");
+            let cases = expected["models"]["precisions-embedder"]["cases"].as_array().expect("cases");
+            let texts: Vec<&str> = cases.iter().map(|case| case["text"].as_str().expect("a text")).collect();
+            let together = embedder.embed_passages(&texts).await.expect("the texts are embedded");
+            for (case, ours) in cases.iter().zip(&together) {
+                let agreement = cosine(ours.as_slice(), &vector(&case[field]));
+                assert!(agreement >= least, "{field}, {:?}: cosine {agreement}", case["text"]);
+                let alone = embedder.embed_passages(&[case["text"].as_str().expect("a text")]).await.expect("it is embedded");
+                assert_eq!(alone[0].as_slice(), ours.as_slice(), "{field}: a vector does not depend on the batch");
+            }
+        }
+    });
+}
+
+#[test]
 fn models_keep_their_contracts() {
     run(async {
-        for name in ["bert-embedder", "xlmr-embedder"] {
+        for name in ["bert-embedder", "xlmr-embedder", "positions-embedder", "e5-pooled"] {
             embedder_suite(&OnnxEmbedder::open(fixture_model(name)).await.expect("the model loads")).await;
         }
         // The int8 graph: a vector must not depend on what else is in the call.

@@ -1,15 +1,14 @@
 //! What several tests need.
 
 use std::{
+    fs,
     future::Future,
     path::{Path, PathBuf},
+    process::{Command, Output},
     sync::Arc,
 };
 
-use sensetree::{
-    Chunk, Document, DocumentKey, Embedder, Filter, Hit, Location, Passage, PathRules, Result, SparseRetriever, Store,
-    embed::OnnxEmbedder, memory::MemoryStore, testing::MockEmbedder,
-};
+use sensetree::embed::OnnxEmbedder;
 
 pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts").block_on(test)
@@ -34,40 +33,81 @@ pub(super) async fn minilm() -> Arc<OnnxEmbedder> {
     Arc::new(OnnxEmbedder::open(minilm_folder()).await.expect("the model loads"))
 }
 
-pub(super) fn key(path: &str) -> DocumentKey {
-    DocumentKey::new(path, PathRules::Posix)
+/// An example, which `cargo test` has built next to the test.
+pub(super) fn example(name: &str) -> Command {
+    let test = std::env::current_exe().expect("the test knows where it is");
+    let folder = test.parent().and_then(Path::parent).expect("the test lies in target/…/deps");
+    let program = folder.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(
+        program.is_file(),
+        "{} is not there: run the tests with --all-features, which builds the examples",
+        program.display()
+    );
+    Command::new(program)
 }
 
-/// A store filled with (path, chunks) by the mock embedder; neighbours share words.
-pub(super) async fn filled(documents: &[(&str, &[&str])]) -> (Arc<MockEmbedder>, Arc<MemoryStore>) {
-    let embedder = Arc::new(MockEmbedder::new(512));
-    let store = Arc::new(MemoryStore::new(embedder.fingerprint().clone()));
-    store.commit(embedded(&embedder, documents).await, &[]).await.expect("whole documents are stored");
-    (embedder, store)
+/// A folder of files and a place for their store.
+pub(super) struct Place {
+    folder: tempfile::TempDir,
 }
 
-pub(super) async fn embedded(embedder: &dyn Embedder, documents: &[(&str, &[&str])]) -> Vec<Document> {
-    let mut whole = Vec::new();
-    for (path, texts) in documents {
-        let vectors = embedder.embed_passages(texts).await.expect("the texts are embedded");
-        let chunks = texts.iter().zip(vectors).map(|(text, vector)| Chunk::new(*text, vector)).collect();
-        whole.push(Document { key: key(path), chunks, ..Document::new(*path) });
+impl Place {
+    pub(super) fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder") }
     }
-    whole
-}
 
-/// A retriever that returns the same hits whatever it is asked.
-#[derive(Debug, Clone)]
-pub(super) struct Canned(pub(super) Vec<Hit>);
+    /// With files that are indexed.
+    pub(super) fn indexed(files: &[(&str, &str)]) -> Self {
+        let place = Self::new();
+        for (name, text) in files {
+            place.write(name, text);
+        }
+        let indexed = place.index();
+        assert_eq!(indexed.status.code(), Some(0), "{}", err(&indexed));
+        place
+    }
 
-#[async_trait::async_trait]
-impl SparseRetriever for Canned {
-    async fn retrieve(&self, _query: &str, _filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
-        Ok(self.0.iter().take(limit).cloned().collect())
+    pub(super) fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    pub(super) fn files(&self) -> PathBuf {
+        self.folder.path().join("files")
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let path = self.files().join(name);
+        fs::create_dir_all(path.parent().expect("a file has a folder")).expect("folders are made");
+        fs::write(path, text).expect("a file is written");
+    }
+
+    /// An example on this store.
+    pub(super) fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = example(program);
+        command.arg("--store").arg(self.store()).args(arguments);
+        command
+    }
+
+    /// What `search` says of this store.
+    pub(super) fn run(&self, arguments: &[&str]) -> Output {
+        self.command("search", arguments).output().expect("the example starts")
+    }
+
+    pub(super) fn index(&self) -> Output {
+        self.run(&["index", self.files().to_str().expect("text")])
+    }
+
+    /// How many documents the store holds, 0 when there is none.
+    pub(super) fn documents(&self) -> usize {
+        let status = out(&self.run(&["status"]));
+        status.lines().find_map(|line| line.strip_prefix("documents  ")?.parse().ok()).unwrap_or(0)
     }
 }
 
-pub(super) fn hit(path: &str, index: u32, score: f32) -> Hit {
-    let passage = Passage::new(format!("chunk {index} of {path}"), path);
-    Hit { id: sensetree::ChunkId::new(key(path), index), score, passage: Arc::new(passage) }
+pub(super) fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(super) fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -107,7 +107,7 @@ fn markdown_is_cut_before_a_heading_rather_than_in_a_section() {
 fn a_long_markdown_text_is_sectioned_at_headings() {
     let text: String = (0..400).map(|i| format!("## Part {i}\n\n{}\n\n", "words ".repeat(30).trim())).collect();
     let outline = Outline::of(&text);
-    let sections: Vec<_> = Sections { text: &text, headings: &outline.headings, at: 0, most: 8192 }.collect();
+    let sections: Vec<_> = Sections { text: &text, headings: &outline.headings, at: 0, most: 8192, is_code: false }.collect();
     assert!(sections.len() > 5);
     assert!(sections.iter().all(|section| text[section.clone()].starts_with("## Part")));
 }
@@ -229,7 +229,7 @@ proptest! {
     fn sections_lose_nothing_and_stay_bounded(text in pieces(), most in 1usize..60) {
         let outline = Outline::of(&text);
         let mut at = 0;
-        for section in (Sections { text: &text, headings: &outline.headings, at: 0, most }) {
+        for section in (Sections { text: &text, headings: &outline.headings, at: 0, most, is_code: most % 2 == 0 }) {
             prop_assert!(text[at..section.start].trim().is_empty());
             prop_assert!(!section.is_empty() && section.len() <= most.max(4));
             at = section.end;

@@ -5,7 +5,7 @@ use std::{rc::Rc, sync::LazyLock};
 use encoding_rs::Encoding;
 use htmd::{Element, HtmlToMarkdown, Node, element_handler::Handlers};
 
-use super::{Text, Unreadable, decode::decode};
+use super::{Source, Text, Unreadable, decode::decode};
 use crate::{chunk::Structure, headings::Outline};
 
 /// Elements whose content is not what the page says.
@@ -37,6 +37,9 @@ const NESTING: &[&str] = &[
 ];
 /// Generous, since what is counted in the source may stand in a script.
 const MOST_OPEN: usize = 4 * MOST_LEVELS;
+/// Elements whose lines are indented, and by how many characters at most.
+const INDENTING: &[&str] = &["blockquote", "dd", "ol", "ul"];
+const INDENT: usize = 4;
 /// Where a declaration of the encoding must stand, by the standard.
 const DECLARED_WITHIN: usize = 1024;
 
@@ -58,21 +61,31 @@ pub(super) fn sniff(bytes: &[u8]) -> bool {
     starts(b"<!doctype html") || starts(b"<html")
 }
 
-pub(super) fn read(bytes: &[u8]) -> Result<Text, Unreadable> {
-    let decoded = decode(bytes, declared(bytes))?;
+pub(super) fn read(source: &Source) -> Result<Text, Unreadable> {
+    let (text, note) = markdown(source)?;
+    let mut outline = Outline::of(&text);
+    outline.title = title(&decode(source.bytes, declared(source.bytes))?.text).or(outline.title);
+    Ok(Text { note, text, structure: Structure::Markdown, outline })
+}
+
+/// The page as Markdown, and the format with its encoding.
+pub(super) fn markdown(source: &Source) -> Result<(String, String), Unreadable> {
+    let decoded = decode(source.bytes, declared(source.bytes))?;
     let html = decoded.text.trim_start_matches('\u{FEFF}');
     let too_deep = || Unreadable(format!("its elements are nested more than {MOST_LEVELS} deep"));
-    if most_open(html) > MOST_OPEN {
+    if most_open(html, NESTING) > MOST_OPEN {
         return Err(too_deep());
+    }
+    // Each line of a list or quote is indented by all that it lies in, so a page of a few megabytes can become gigabytes.
+    let indented = most_open(html, INDENTING).saturating_mul(INDENT);
+    if indented.saturating_mul(html.matches('<').count()) > source.limits.text_bytes.saturating_mul(4) {
+        return Err(Unreadable("its lists or quotes are nested too deep for a page of its length".into()));
     }
     let tree = CONVERTER.html_to_tree(html).map_err(|error| Unreadable(format!("its HTML cannot be parsed: {error}")))?;
     if levels(&tree) > MOST_LEVELS {
         return Err(too_deep());
     }
-    let text = unescaped(&CONVERTER.tree_to_markdown(&tree));
-    let mut outline = Outline::of(&text);
-    outline.title = title(html).or(outline.title);
-    Ok(Text { note: decoded.note("HTML"), text, structure: Structure::Markdown, outline })
+    Ok((unescaped(&CONVERTER.tree_to_markdown(&tree)), decoded.note("HTML")))
 }
 
 /// `<meta charset="…">` or the `charset=` of a `content` attribute.
@@ -83,14 +96,14 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// The most elements of [`NESTING`] that are open at once, as far as the source shows.
-fn most_open(html: &str) -> usize {
+/// The most elements of these names that are open at once, as far as the source shows.
+fn most_open(html: &str, counted: &[&str]) -> usize {
     let (mut open, mut most) = (0usize, 0);
     for tag in html.split('<').skip(1) {
         let closes = tag.starts_with('/');
         let name = tag.trim_start_matches('/');
         let name = &name[..name.bytes().take_while(u8::is_ascii_alphanumeric).count()];
-        if NESTING.iter().any(|nesting| nesting.eq_ignore_ascii_case(name)) {
+        if counted.iter().any(|element| element.eq_ignore_ascii_case(name)) {
             open = if closes { open.saturating_sub(1) } else { open + 1 };
             most = most.max(open);
         }
@@ -151,10 +164,18 @@ fn unescaped(markdown: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+    use crate::extract::ExtractLimits;
+
+    fn try_page(html: &[u8]) -> Result<Text, Unreadable> {
+        let limits = ExtractLimits::default();
+        read(&Source { bytes: html, extension: "html", limits: &limits, until: Instant::now() + limits.time })
+    }
 
     fn page(html: &str) -> Text {
-        read(html.as_bytes()).expect("it is HTML")
+        try_page(html.as_bytes()).expect("it is HTML")
     }
 
     #[test]
@@ -178,7 +199,7 @@ mod tests {
     fn a_declared_encoding_is_read() {
         let mut bytes = b"<meta http-equiv=content-type content='text/html; charset=windows-1251'><p>".to_vec();
         bytes.extend(encoding_rs::WINDOWS_1251.encode("да").0.iter());
-        let text = read(&bytes).expect("it is HTML");
+        let text = try_page(&bytes).expect("it is HTML");
         assert_eq!((text.text.as_str(), text.note.as_str()), ("да", "HTML, windows-1251"));
     }
 
@@ -188,7 +209,8 @@ mod tests {
         for tag in ["<div>", "<DIV class=a>", "<ul><li>", "<b>", "<span>x"] {
             let html = format!("{}x", tag.repeat(200_000));
             // As small a stack as any caller's thread may have.
-            let read = std::thread::Builder::new().stack_size(2 << 20).spawn(move || read(html.as_bytes()).map(|text| text.text));
+            let read =
+                std::thread::Builder::new().stack_size(2 << 20).spawn(move || try_page(html.as_bytes()).map(|text| text.text));
             let text = read.expect("a thread").join().expect("no overflow");
             assert!(text.is_err_and(|Unreadable(reason)| reason.contains("nested")), "{tag}");
         }
@@ -207,7 +229,8 @@ mod tests {
             [("<div>", 1), ("<b>", 1), ("<ul><li>", 2), ("<blockquote>", 1), ("<table><tr><td>", 4), ("<span>", 1)]
         {
             let html = format!("{}x", tag.repeat(MOST_LEVELS / levels - 4));
-            let read = std::thread::Builder::new().stack_size(2 << 20).spawn(move || read(html.as_bytes()).map(|text| text.text));
+            let read =
+                std::thread::Builder::new().stack_size(2 << 20).spawn(move || try_page(html.as_bytes()).map(|text| text.text));
             let text = read.expect("a thread").join().expect("no overflow");
             assert!(text.is_ok_and(|text| text.contains('x')), "{tag}");
         }

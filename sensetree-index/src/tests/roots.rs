@@ -62,15 +62,27 @@ fn a_single_file_can_be_a_root() {
 }
 
 #[test]
-fn a_missing_root_is_an_error_that_changes_nothing() {
+fn a_missing_root_that_nothing_is_known_of_is_an_error_that_changes_nothing() {
+    let desk = Desk::with(&[("there/b.md", "beta")]);
+    sync_roots(&desk, &["there"]);
+    desk.remove("there/b.md");
+    desk.write("there/c.md", "gamma");
+    let indexer = desk.builder().build().expect("good settings");
+    let error = block_on(indexer.sync(&[desk.path("there"), desk.path("tehre")], |_| {})).expect_err("a root is missing");
+    assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("tehre")), "{error}");
+    assert_eq!(desk.stored(), ["there/b.md"]);
+}
+
+#[test]
+fn a_root_that_has_gone_missing_keeps_its_documents_with_a_warning_and_the_others_go_on() {
     let desk = Desk::with(&[("gone/a.md", "alpha"), ("there/b.md", "beta")]);
     sync_roots(&desk, &["gone", "there"]);
     fs::remove_dir_all(desk.path("gone")).expect("it was there");
     desk.write("there/c.md", "gamma");
-    let indexer = desk.builder().build().expect("good settings");
-    let error = block_on(indexer.sync(&[desk.path("there"), desk.path("gone")], |_| {})).expect_err("a root is missing");
-    assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("gone")), "{error}");
-    assert_eq!(desk.stored(), ["gone/a.md", "there/b.md"]);
+    let report = sync_roots(&desk, &["gone", "there"]);
+    assert_eq!(counts(&report), (1, 0, 1, 0));
+    assert!(report.warnings.len() == 1 && report.warnings[0].contains("not there"), "{:?}", report.warnings);
+    assert_eq!(desk.stored(), ["gone/a.md", "there/b.md", "there/c.md"]);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Indexes, small files, old versions; and the counts that say what is due.
 
-use std::{io, path::Path};
-
 pub(super) use lancedb::table::Duration;
 use lancedb::{
     index::{
@@ -16,6 +14,7 @@ use super::{
     LanceStore,
     rows::{KEY, WORDS},
 };
+use crate::files::bytes_in;
 
 /// Rows outside an index that are always folded in, and the share of all rows that is.
 const MAX_UNINDEXED: (u64, f64) = (1000, 0.05);
@@ -138,19 +137,4 @@ fn text_index() -> FtsIndexBuilder {
 
 fn index_of<'a>(indexes: &'a [IndexConfig], column: &str) -> Option<&'a IndexConfig> {
     indexes.iter().find(|index| index.columns == [column])
-}
-
-fn bytes_in(folder: &Path) -> io::Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        bytes += match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path())?,
-            Ok(metadata) => metadata.len(),
-            // A file may be gone between being listed and being measured.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
-            Err(e) => return Err(e),
-        };
-    }
-    Ok(bytes)
 }

@@ -1,10 +1,6 @@
 //! Documents as rows of the table, and back. Nothing of Arrow leaves the folder `lance`.
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeListArray, Float32Array, PrimitiveArray, RecordBatch, StringArray,
@@ -17,7 +13,10 @@ use sensetree_core::{
     Chunk, ChunkId, Document, DocumentInfo, DocumentKey, Embedding, Error, FileStamp, Fingerprint, Location, Passage, Result,
 };
 
-use crate::analyser;
+use crate::{
+    analyser,
+    files::{path, path_bytes},
+};
 
 /// Changes with the columns, or with what they mean.
 const FORMAT_VERSION: u32 = 2;
@@ -242,27 +241,4 @@ impl<'a> Columns<'a> {
         let (first, last) = (self.numbers::<UInt32Type>("first_line")?, self.numbers::<UInt32Type>("last_line")?);
         Ok(move |row| Location { bytes: start.value(row)..end.value(row), lines: (first.value(row), last.value(row)) })
     }
-}
-
-#[cfg(unix)]
-fn path_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
-    use std::os::unix::ffi::OsStrExt;
-    path.as_os_str().as_bytes().into()
-}
-
-#[cfg(unix)]
-fn path(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-/// Elsewhere a name that is not Unicode loses what is not; its key keeps it apart all the same.
-#[cfg(not(unix))]
-fn path_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
-    path.to_string_lossy().into_owned().into_bytes().into()
-}
-
-#[cfg(not(unix))]
-fn path(bytes: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(bytes).into_owned().into()
 }

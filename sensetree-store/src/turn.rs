@@ -4,13 +4,15 @@ use std::{
     fs::{File, TryLockError},
     io,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use sensetree_core::{Error, Result};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
-const LOCK_FILE: &str = "write.lock";
+/// Its name; what a folder holds besides is the store's.
+pub(crate) const LOCK_FILE: &str = "write.lock";
 /// How often to look whether a writer of another handle or process is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Longer than anything that a writer does in one turn.
@@ -18,30 +20,32 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The turns of one handle: its tasks queue here, so that only one of them looks at the file.
 #[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<()>);
+pub(crate) struct Turns(Arc<Mutex<()>>);
 
-/// The right to write, until it is dropped or the process ends.
+/// The right to write, until it is dropped or the process ends. It can be given to a thread.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Turn<'a> {
-    _task: MutexGuard<'a, ()>,
+pub(crate) struct Turn {
+    _task: OwnedMutexGuard<()>,
     /// Closing it unlocks it.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Turns {
+    /// Waits until no other task of this handle writes.
+    pub(crate) async fn wait_for_tasks(&self) -> Turn {
+        Turn { _task: self.0.clone().lock_owned().await, _lock: None }
+    }
+
     /// Waits until nobody else writes to the store in `folder`.
-    ///
-    /// LanceDB would let writers run at once and detect most of what goes wrong, but not that two insert the same row or make the
-    /// same table; and files of an unfinished write can only be told from garbage when there is no unfinished write.
-    pub(super) async fn wait(&self, folder: &Path) -> Result<Turn<'_>> {
-        let task = self.0.lock().await;
+    pub(crate) async fn wait(&self, folder: &Path) -> Result<Turn> {
+        let turn = self.wait_for_tasks().await;
         let path = folder.join(LOCK_FILE);
         let file = File::options().create(true).append(true).open(&path).map_err(Error::io("open the lock file", &path))?;
         let start = Instant::now();
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Turn { _task: task, _lock: file }),
+                Ok(()) => return Ok(Turn { _lock: Some(file), ..turn }),
                 Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => tokio::time::sleep(LOOK_AGAIN).await,
                 Err(TryLockError::WouldBlock) => {
                     let e =

@@ -1,0 +1,158 @@
+//! The usual parts, opened as the settings say.
+
+use std::{path::PathBuf, sync::Arc};
+
+use sensetree_core::{Embedder, Error, Result, ScoreScale};
+use sensetree_embed::{ModelFolder, ModelOptions, OnnxEmbedder, Precision, runtime::cache_folder};
+use sensetree_rerank::{CrossEncoder, LateInteraction, LazyReranker};
+use sensetree_store::LanceStore;
+
+use crate::{Pipeline, PipelineBuilder, RerankOrder, Settings};
+
+/// The name of the reranker that needs no model of its own.
+const LATE: &str = "late";
+
+/// An ONNX embedder and a LanceDB store, opened as the settings say; what a program needs to index and to search.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    settings: Settings,
+    embedder: Arc<OnnxEmbedder>,
+    store: Arc<LanceStore>,
+}
+
+impl Engine {
+    /// Loads the embedding model and opens the store, or makes it.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnavailable`] when the model is nowhere to be found, [`Error::InvalidInput`] for settings that make no
+    /// sense, otherwise as [`OnnxEmbedder::load`] and [`LanceStore::open`].
+    pub async fn open(settings: &Settings) -> Result<Self> {
+        let precision = precision(&settings.embedding.precision)?;
+        let folder = model_folder(&settings.embedding.model, precision).await?;
+        let embedder = OnnxEmbedder::load(&folder, &model_options(settings).with_precision(precision)).await?;
+        let place = match &settings.store {
+            Some(place) => place.clone(),
+            None => cache()?.join("store"),
+        };
+        let store = LanceStore::open(place, embedder.fingerprint()).await?;
+        Ok(Self { settings: settings.clone(), embedder: Arc::new(embedder), store: Arc::new(store) })
+    }
+
+    /// The embedder.
+    pub fn embedder(&self) -> &Arc<OnnxEmbedder> {
+        &self.embedder
+    }
+
+    /// The store, which is the sparse retriever as well.
+    pub fn store(&self) -> &Arc<LanceStore> {
+        &self.store
+    }
+
+    /// A pipeline over both legs with the reranker of the settings, to which parts can be added.
+    ///
+    /// A cross-encoder is loaded when it is first asked; while it cannot be had, pages keep the fused order and say why.
+    pub fn pipeline(&self) -> PipelineBuilder {
+        let retrieval = &self.settings.retrieval;
+        let builder = Pipeline::builder(self.embedder.clone(), self.store.clone()).sparse(self.store.clone());
+        let (builder, usual) = if retrieval.reranker_model == LATE {
+            let recipe = self.embedder.recipe();
+            let late = LateInteraction::new(self.embedder.model().clone());
+            (builder.reranker(late.with_prefixes(&recipe.query_prefix, &recipe.passage_prefix)), RerankOrder::Blend)
+        } else {
+            let (name, options) = (retrieval.reranker_model.clone(), model_options(&self.settings));
+            let load = move || cross_encoder(name.clone(), options.clone());
+            (builder.reranker(LazyReranker::new(&*retrieval.reranker_model, ScoreScale::Logit, load)), RerankOrder::Score)
+        };
+        builder.rerank_order(usual).settings(&self.settings)
+    }
+
+    /// An indexer that fills the store.
+    #[cfg(feature = "index")]
+    pub fn indexer(&self) -> sensetree_index::IndexerBuilder {
+        let indexing = &self.settings.indexing;
+        let mut builder = sensetree_index::Indexer::builder(self.embedder.clone(), self.store.clone())
+            .exclude(self.store.path())
+            .hidden(indexing.hidden)
+            .follow_links(indexing.follow_links);
+        if let Some(size) = indexing.chunk_size {
+            builder = builder.chunk_size(size);
+        }
+        if let Some(overlap) = indexing.overlap {
+            builder = builder.overlap(overlap);
+        }
+        if let Some(size) = indexing.max_file_size {
+            builder = builder.max_file_size(size);
+        }
+        builder
+    }
+}
+
+impl Pipeline {
+    /// The pipeline that the settings describe, over the store that they name. For a program that indexes as well: [`Engine`].
+    ///
+    /// # Errors
+    /// As [`Engine::open`] and [`PipelineBuilder::build`].
+    pub async fn from_settings(settings: &Settings) -> Result<Self> {
+        Engine::open(settings).await?.pipeline().build()
+    }
+}
+
+fn cache() -> Result<PathBuf> {
+    cache_folder().ok_or_else(|| Error::invalid("there is no home folder; set SENSETREE_CACHE to a folder of yours"))
+}
+
+fn precision(name: &str) -> Result<Precision> {
+    let known = [Precision::Auto, Precision::Fp32, Precision::Fp16, Precision::Int8];
+    known.into_iter().find(|precision| precision.name() == name).ok_or_else(|| {
+        Error::invalid(format!("there is no precision {name:?}; one of these is: auto, fp32, fp16, int8"))
+    })
+}
+
+fn model_options(settings: &Settings) -> ModelOptions {
+    match settings.embedding.threads {
+        Some(threads) => ModelOptions::default().with_threads(threads),
+        None => ModelOptions::default(),
+    }
+}
+
+/// The model's files: in a folder, in sensetree's cache, or on the hub.
+async fn model_folder(name: &str, precision: Precision) -> Result<ModelFolder> {
+    let named = PathBuf::from(name);
+    let here = [Some(named), cache_folder().map(|cache| cache.join("models").join(name))];
+    match here.into_iter().flatten().find(|folder| folder.is_dir()) {
+        Some(folder) => ModelFolder::open(folder),
+        None => from_hub(name, precision).await,
+    }
+}
+
+#[cfg(feature = "hub")]
+async fn from_hub(name: &str, precision: Precision) -> Result<ModelFolder> {
+    use sensetree_embed::hub::{Access, fetch};
+    let known = REPOSITORIES.iter().find(|repository| repository.rsplit('/').next().is_some_and(|model| is_called(model, name)));
+    fetch(known.copied().unwrap_or(name), precision, Access::CacheFirst).await
+}
+
+/// Where published graphs are of models that people call without an owner.
+#[cfg(feature = "hub")]
+const REPOSITORIES: [&str; 4] = [
+    "sentence-transformers/all-MiniLM-L6-v2",
+    "onnx-community/bge-reranker-v2-m3-ONNX",
+    "BAAI/bge-reranker-base",
+    "jinaai/jina-reranker-v2-base-multilingual",
+];
+
+#[cfg(feature = "hub")]
+fn is_called(model: &str, name: &str) -> bool {
+    model.trim_end_matches("-ONNX") == name
+}
+
+#[cfg(not(feature = "hub"))]
+async fn from_hub(name: &str, _: Precision) -> Result<ModelFolder> {
+    let hint = "no such folder, and none in `models` of sensetree's cache; name a folder that holds it, or build with the \
+                feature `hub` to fetch it";
+    Err(Error::ModelUnavailable { model: name.to_owned(), hint: hint.to_owned() })
+}
+
+async fn cross_encoder(name: String, options: ModelOptions) -> Result<CrossEncoder> {
+    CrossEncoder::load(&model_folder(&name, Precision::Auto).await?, &options).await
+}

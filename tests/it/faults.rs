@@ -1,0 +1,150 @@
+//! Real processes that are stopped, and disks that are full or closed.
+
+use std::{
+    process::{Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use super::support::{Place, err, example, out};
+
+fn signal(name: &str, id: u32) {
+    let sent = Command::new("kill").arg(format!("-{name}")).arg(id.to_string()).status().expect("kill runs");
+    assert!(sent.success());
+}
+
+#[test]
+fn an_interrupted_run_is_resumed() {
+    let place = Place::new();
+    let text = "Some words about a subject that fill a line of a note. ".repeat(120);
+    for i in 0..120 {
+        place.write(&format!("{i:03}.md"), &format!("# Note {i}\n\nIt is about subject{i}.\n\n{text}"));
+    }
+    for name in ["INT", "KILL"] {
+        let before = place.documents();
+        let mut child = place
+            .command("search", &["--threads", "1", "index", place.files().to_str().expect("text")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the example starts");
+        let started = Instant::now();
+        while place.documents() <= before {
+            assert!(child.try_wait().expect("the child can be asked").is_none(), "the run ended before it could be stopped");
+            assert!(started.elapsed() < Duration::from_secs(120), "nothing is stored after two minutes");
+            sleep(Duration::from_millis(50));
+        }
+        signal(name, child.id());
+        let code = child.wait().expect("the child ends").code();
+        assert_eq!(code, if name == "INT" { Some(130) } else { None });
+        assert!(place.documents() > before, "what was stored is kept");
+    }
+    let stored = place.documents();
+    assert!(stored < 120, "the runs were stopped in the middle");
+    let rest = place.index();
+    assert!(out(&rest).contains(&format!("{} new, 0 changed, 0 moved, 0 removed, {stored} unchanged", 120 - stored)), "{}", out(&rest));
+    assert_eq!(place.documents(), 120);
+    let found = place.run(&["query", "subject77", "--mode", "sparse", "--no-rerank"]);
+    assert!(out(&found).contains("077.md"), "{}", out(&found));
+}
+
+#[test]
+fn whatever_moment_a_run_is_killed_at_the_next_one_ends_with_the_same_store() {
+    let place = Place::new();
+    let note = |i: usize, version: usize| {
+        let text = "Some words about a subject that fill a line of a note. ".repeat(20);
+        place.write(&format!("{i:03}.md"), &format!("# Note {i}\n\nIt is about subject{i} in version{version}.\n\n{text}"));
+    };
+    (0..120).for_each(|i| note(i, 0));
+    assert_eq!(place.index().status.code(), Some(0));
+    // Moments spread over loading the model, reading, embedding and writing.
+    let mut kills = 0;
+    for round in 1..=30usize {
+        (0..120).filter(|i| i % 6 == round % 6).for_each(|i| note(i, round));
+        let mut child = place
+            .command("search", &["index", place.files().to_str().expect("text")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the example starts");
+        sleep(Duration::from_millis(40 * (round as u64 * 7 % 30)));
+        signal("KILL", child.id());
+        kills += usize::from(child.wait().expect("the child ends").code().is_none());
+        assert_eq!(place.documents(), 120, "what was stored before is kept after kill {round}");
+    }
+    assert!(kills >= 10, "only {kills} runs were stopped before they ended");
+    let last = place.index();
+    assert_eq!(last.status.code(), Some(0), "{}", err(&last));
+    let again = out(&place.index());
+    assert!(again.contains("0 new, 0 changed, 0 moved, 0 removed, 120 unchanged"), "{again}");
+
+    // A store that was built in one go says the same of every question.
+    let fresh = place.files().parent().expect("a folder").join("fresh");
+    let built = example("search").arg("--store").arg(&fresh).arg("index").arg(place.files()).output().expect("it starts");
+    assert_eq!(built.status.code(), Some(0), "{}", err(&built));
+    for query in ["subject77", "version30", "a note about subject5 in version28", "version3"] {
+        let ask = |store: &std::path::Path| {
+            let arguments = ["query", query, "--no-rerank", "--json", "--limit", "20"];
+            let page = example("search").arg("--store").arg(store).args(arguments).output().expect("it starts");
+            let page: serde_json::Value = serde_json::from_slice(&page.stdout).expect("one object");
+            let places = |result: &serde_json::Value| (result["path"].clone(), result["chunk"].clone());
+            page["results"].as_array().expect("results").iter().map(places).collect::<Vec<_>>()
+        };
+        assert_eq!(ask(&place.store()), ask(&fresh), "{query}");
+    }
+}
+
+/// Runs a script in a file system of its own that holds `kilobytes`, mounted at `$DISK`. None where that is not allowed.
+#[cfg(target_os = "linux")]
+fn on_a_disk_of(kilobytes: usize, script: &str, place: &Place) -> Option<String> {
+    let disk = place.store().with_file_name("disk");
+    std::fs::create_dir_all(&disk).expect("a folder is made");
+    let mount = format!("mount -t tmpfs -o size={kilobytes}k tmpfs \"$DISK\" || exit 77\n{script}");
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &mount])
+        .env("DISK", &disk)
+        .env("SEARCH", example("search").get_program())
+        .env("FILES", place.files())
+        .output();
+    let output = output.ok().filter(|output| output.status.code() != Some(77) && !err(output).contains("unshare failed"))?;
+    Some(format!("{}{}", out(&output), err(&output)))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_and_loses_nothing() {
+    let place = Place::new();
+    let text = "Some words about a subject that fill a line of a note. ".repeat(40);
+    (0..10).for_each(|i| place.write(&format!("first/{i}.md"), &format!("# Note {i}\n\nIt is about subject{i}.\n\n{text}")));
+    (0..200).for_each(|i| place.write(&format!("more/{i}.md"), &format!("# Note {i}\n\nIt is about matter{i}.\n\n{text}")));
+    let script = r#"
+        search() { "$SEARCH" --store "$DISK/store" "$@" 2>&1; echo "code $?"; }
+        search index "$FILES/first"
+        search index "$FILES/more"
+        search status
+        search query subject7 --mode sparse --no-rerank --limit 1
+        mount -o remount,size=60m "$DISK"
+        search index "$FILES/more"
+        search query matter123 --mode sparse --no-rerank --limit 1
+        mount -o remount,ro "$DISK"
+        search query subject7 --mode sparse --no-rerank --limit 1
+        search index "$FILES/first" "$FILES"
+    "#;
+    let Some(said) = on_a_disk_of(400, script, &place) else {
+        eprintln!("skipped: this user may not mount a file system of its own (unshare --user --mount)");
+        return;
+    };
+    let steps: Vec<&str> = said.split_inclusive("code ").collect();
+    assert_eq!(steps.len(), 9, "{said}");
+    let after = |step: usize| (steps[step], steps[step + 1].lines().next().unwrap_or_default());
+    assert_eq!(after(0).1, "0", "{said}");
+    let (full, code) = after(1);
+    assert!(code == "2" && full.contains("No space left on device") && full.contains("disk/store"), "{said}");
+    assert!(after(2).0.contains("documents  10"), "{said}");
+    assert!(after(3).0.contains("7.md") && after(3).1 == "0", "{said}");
+    assert_eq!(after(4).1, "0", "with room again, the run goes on: {said}");
+    assert!(after(5).0.contains("123.md"), "{said}");
+    assert!(after(6).0.contains("7.md") && after(6).1 == "0", "a closed disk can be searched: {said}");
+    let (closed, code) = after(7);
+    assert!(code == "2" && closed.contains("Read-only file system"), "{said}");
+}
