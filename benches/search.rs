@@ -84,7 +84,10 @@ async fn fill(engine: &Engine, demo: &Path, chunks: usize) -> Result<()> {
         return Ok(());
     }
     let originals = Arc::new(sensetree::memory::MemoryStore::new(engine.embedder().fingerprint().clone()));
-    sensetree::index::Indexer::builder(engine.embedder().clone(), originals.clone()).build()?.sync(&[demo.join("files")], |_| {}).await?;
+    sensetree::index::Indexer::builder(engine.embedder().clone(), originals.clone())
+        .build()?
+        .sync(&[demo.join("files")], |_| {})
+        .await?;
     let mut texts: Vec<Chunk> = Vec::new();
     for document in originals.documents(&Filter::everything()).await? {
         texts.extend(originals.chunks(&document.key).await?);

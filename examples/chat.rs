@@ -12,18 +12,16 @@ mod shared;
 
 use std::{
     io::{self, BufRead, IsTerminal, Write},
-    num::NonZero,
     path::PathBuf,
     process::ExitCode,
 };
 
 use clap::Parser;
 use sensetree::{
-    Budget, Engine, Error, Filter, Pipeline, Query, Result, Scope, SearchFilesTool, Settings, Source, Sources, StageStatus,
+    Budget, Error, Filter, Pipeline, Query, Result, Scope, SearchFilesTool, Source, Sources, StageStatus,
     http::{ApiKey, ChatClient, HttpClient, Message, Tool},
-    store::LanceStore,
 };
-use shared::{BAD, BOLD, DIM, PATH, WARN};
+use shared::{BAD, BOLD, DIM, PATH, StoreArguments, WARN};
 
 const TASK: &str = "You answer questions about the user's own files, briefly and in the language of the question.";
 const NO_MORE: &str = "Error: no more searches for this question. Answer with what was found.";
@@ -43,15 +41,8 @@ struct Arguments {
     /// Environment variable that holds the API key [default: no key is sent]
     #[arg(long, value_name = "VARIABLE")]
     key_env: Option<String>,
-    /// Where the index is kept [default: in the cache folder]
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
-    /// Threads for the embedding model [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<usize>>,
-    /// Settings in TOML or JSON; what the other options say comes first
-    #[arg(long, value_name = "FILE")]
-    settings: Option<PathBuf>,
+    #[command(flatten)]
+    common: StoreArguments,
     /// Only files under this folder
     #[arg(long, value_name = "FOLDER")]
     under: Option<PathBuf>,
@@ -87,21 +78,8 @@ async fn run(arguments: Arguments) -> Result<ExitCode> {
     if let Some(variable) = &arguments.key_env {
         client = client.with_key(ApiKey::from_env(variable)?);
     }
-    let mut settings = match arguments.settings {
-        Some(file) => Settings::read(file)?,
-        None => shared::settings(),
-    };
-    if arguments.threads.is_some() {
-        settings.embedding.threads = arguments.threads;
-    }
-    let place = match arguments.store.or(settings.store.take()) {
-        Some(place) => place,
-        None => shared::cache()?.join("store"),
-    };
-    // A question does not make a store.
-    drop(LanceStore::open_existing(&place).await?);
-    settings.store = Some(place);
-    let pipeline = Engine::open(&settings).await?.pipeline().build()?;
+    let settings = arguments.common.settings()?;
+    let pipeline = shared::open_existing(&settings).await?.pipeline().build()?;
     let mut filter = Filter::everything();
     if let Some(folder) = arguments.under {
         filter = filter.under(Scope::folder(folder)?);

@@ -37,7 +37,7 @@ async fn demo() -> Result<()> {
     anstream::println!("{BOLD}Indexing{BOLD:#} demo/files with {}", engine.embedder().model().name());
     let started = Instant::now();
     let bar = shared::bar();
-    let report = engine.indexer().build()?.sync(&[&files], |e| shared::follow(&bar, &e)).await?;
+    let report = engine.indexer()?.build()?.sync(&[&files], |e| shared::follow(&bar, &e)).await?;
     bar.finish_and_clear();
     println!(
         "  {} new, {} changed, {} unchanged, {} by name only; {} chunks embedded in {:.1} s",

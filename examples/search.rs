@@ -8,30 +8,23 @@
 
 mod shared;
 
-use std::{num::NonZero, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sensetree::{
-    Engine, Page, Query, Result, SearchResult, Settings, Store,
+    Engine, Page, Query, Result, SearchResult, Store,
     fusion::FusionRule,
     index::{Indexer, Report},
     store::LanceStore,
 };
-use shared::{BAD, BOLD, DIM, PATH, WARN, wrap};
+use shared::{BAD, BOLD, DIM, PATH, StoreArguments, WARN, wrap};
 
 /// Find your own files by meaning and by exact words.
 #[derive(Parser)]
 #[command(name = "search", disable_help_subcommand = true)]
 struct Arguments {
-    /// Where the index is kept [default: in the cache folder]
-    #[arg(long, global = true, value_name = "DIR")]
-    store: Option<PathBuf>,
-    /// Threads for the models [default: all cores]
-    #[arg(long, global = true, value_name = "N")]
-    threads: Option<NonZero<usize>>,
-    /// Settings in TOML or JSON; what the other options say comes first
-    #[arg(long, global = true, value_name = "FILE")]
-    settings: Option<PathBuf>,
+    #[command(flatten)]
+    common: StoreArguments,
     #[command(subcommand)]
     command: Command,
 }
@@ -54,9 +47,9 @@ enum Command {
         /// Results at most (1 to 100)
         #[arg(long, value_name = "N", default_value_t = 10)]
         limit: usize,
-        /// By meaning, by words, or both
-        #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
-        mode: Mode,
+        /// By meaning, by words, or both [default: hybrid]
+        #[arg(long, value_enum)]
+        mode: Option<Mode>,
         /// Keep the fused order
         #[arg(long)]
         no_rerank: bool,
@@ -99,38 +92,27 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<ExitCode> {
-    let mut settings = match arguments.settings {
-        Some(file) => Settings::read(file)?,
-        None => shared::settings(),
-    };
-    if arguments.threads.is_some() {
-        settings.embedding.threads = arguments.threads;
-    }
-    let place = match arguments.store.or(settings.store.take()) {
-        Some(place) => place,
-        None => shared::cache()?.join("store"),
-    };
-    settings.store = Some(place.clone());
+    let mut settings = arguments.common.settings()?;
     match arguments.command {
-        Command::Status => status(place).await,
+        Command::Status => status(settings.store_folder()?).await,
         Command::Index { folders } => {
-            let indexer = Engine::open(&settings).await?.indexer().build()?;
+            let indexer = Engine::open(&settings).await?.indexer()?.build()?;
             index(&indexer, &folders).await
         }
         Command::Query { text, under, limit, mode, no_rerank, reranker, fusion, explain, json } => {
-            // A question does not make a store.
-            drop(LanceStore::open_existing(&place).await?);
             let retrieval = &mut settings.retrieval;
+            if let Some(reranker) = reranker {
+                (retrieval.rerank, retrieval.reranker_model) = (true, reranker);
+            }
             retrieval.rerank &= !no_rerank;
-            retrieval.hybrid &= mode != Mode::Dense;
-            retrieval.fusion = fusion.unwrap_or(retrieval.fusion);
-            if mode == Mode::Sparse {
+            if let Some(mode) = mode {
+                retrieval.hybrid = mode != Mode::Dense;
+            }
+            if mode == Some(Mode::Sparse) {
                 retrieval.fusion = "rrf:0".parse()?;
             }
-            if let Some(reranker) = reranker {
-                retrieval.reranker_model = reranker;
-            }
-            let pipeline = Engine::open(&settings).await?.pipeline().build()?;
+            retrieval.fusion = fusion.unwrap_or(retrieval.fusion);
+            let pipeline = shared::open_existing(&settings).await?.pipeline().build()?;
             let mut query = Query::new(text).limit(limit);
             if let Some(folder) = under {
                 query = query.under(folder)?;
@@ -225,9 +207,11 @@ fn print_page(page: &Page, explain: bool) {
         shared::print_stages(page);
     } else {
         // Even a short answer tells when something did not work.
-        for stage in page.stages.iter().filter(|stage| stage.status == sensetree::StageStatus::Failed) {
-            let reason = stage.reason.as_deref().unwrap_or_default();
-            anstream::eprintln!("{WARN}{} failed:{WARN:#} {reason}", stage.name);
+        // What was switched off was given nothing to do.
+        for stage in page.stages.iter().filter(|stage| stage.input > 0) {
+            if let Some(reason) = &stage.reason {
+                anstream::eprintln!("{WARN}{}:{WARN:#} {reason}", stage.name);
+            }
         }
     }
 }

@@ -8,11 +8,11 @@
 
 mod shared;
 
-use std::{fs, num::NonZero, path::PathBuf, process::ExitCode};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use sensetree::{Colours, Engine, Error, Query, Result, Settings, TextOptions, TreeOptions, store::LanceStore};
-use shared::BAD;
+use sensetree::{Colours, Error, Query, Result, TextOptions, TreeOptions};
+use shared::{BAD, StoreArguments};
 
 /// Columns when the output is no terminal.
 const COLUMNS: usize = 80;
@@ -23,15 +23,8 @@ const COLUMNS: usize = 80;
 struct Arguments {
     /// What it is about
     query: String,
-    /// Where the index is kept [default: in the cache folder]
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
-    /// Threads for the model [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<usize>>,
-    /// Settings in TOML or JSON; what the other options say comes first
-    #[arg(long, value_name = "FILE")]
-    settings: Option<PathBuf>,
+    #[command(flatten)]
+    common: StoreArguments,
     /// Only files under this folder
     #[arg(long, value_name = "FOLDER")]
     under: Option<PathBuf>,
@@ -61,21 +54,8 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<ExitCode> {
-    let mut settings = match arguments.settings {
-        Some(file) => Settings::read(file)?,
-        None => shared::settings(),
-    };
-    if arguments.threads.is_some() {
-        settings.embedding.threads = arguments.threads;
-    }
-    let place = match arguments.store.or(settings.store.take()) {
-        Some(place) => place,
-        None => shared::cache()?.join("store"),
-    };
-    // A question does not make a store.
-    drop(LanceStore::open_existing(&place).await?);
-    settings.store = Some(place);
-    let pipeline = Engine::open(&settings).await?.pipeline().build()?;
+    let settings = arguments.common.settings()?;
+    let pipeline = shared::open_existing(&settings).await?.pipeline().build()?;
 
     let mut query = Query::new(arguments.query);
     if let Some(folder) = arguments.under {

@@ -7,14 +7,14 @@
 
 mod shared;
 
-use std::{num::NonZero, path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Parser;
 use sensetree::{
     Engine, Result,
     index::{Event, Outcome, Report},
 };
-use shared::{BAD, DIM, GOOD, PATH, WARN};
+use shared::{BAD, DIM, GOOD, PATH, StoreArguments, WARN};
 
 /// Follow folders: what is saved can be found a moment later. Ctrl-C ends it.
 #[derive(Parser)]
@@ -23,12 +23,8 @@ struct Arguments {
     /// Folders or files
     #[arg(required = true)]
     folders: Vec<PathBuf>,
-    /// Where the index is kept [default: in the cache folder]
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
-    /// Threads for the model [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<usize>>,
+    #[command(flatten)]
+    common: StoreArguments,
     /// Seconds without a change before the index follows
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     wait: u64,
@@ -50,13 +46,7 @@ async fn main() -> ExitCode {
 }
 
 async fn follow(arguments: Arguments) -> Result<()> {
-    let mut settings = shared::settings();
-    settings.store = Some(match arguments.store {
-        Some(place) => place,
-        None => shared::cache()?.join("store"),
-    });
-    settings.embedding.threads = arguments.threads;
-    let indexer = Engine::open(&settings).await?.indexer().build()?;
+    let indexer = Engine::open(&arguments.common.settings()?).await?.indexer()?.build()?;
     let mut watching = indexer.watch(&arguments.folders, Duration::from_secs(arguments.wait)).await?;
 
     let bar = shared::bar();

@@ -10,7 +10,7 @@
 # SENSETREE_MODEL_DIR   an existing model folder, used instead of all-MiniLM-L6-v2
 # CHROMIUM              an existing Chromium or Chrome, or `none` to leave out the tests that look at pages
 # PYTHON                the Python to make the virtual environment with (default: the first fitting python3)
-set -euo pipefail
+set -Eeuo pipefail
 
 scripts="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 readonly scripts

@@ -7,6 +7,8 @@ use sensetree_embed::{ModelFolder, ModelOptions, OnnxEmbedder, Precision, runtim
 use sensetree_rerank::{CrossEncoder, LateInteraction, LazyReranker};
 use sensetree_store::LanceStore;
 
+#[cfg(feature = "index")]
+use crate::SummarySettings;
 use crate::{Pipeline, PipelineBuilder, RerankOrder, Settings};
 
 /// The name of the reranker that needs no model of its own.
@@ -30,11 +32,7 @@ impl Engine {
         let precision = precision(&settings.embedding.precision)?;
         let folder = model_folder(&settings.embedding.model, precision).await?;
         let embedder = OnnxEmbedder::load(&folder, &model_options(settings).with_precision(precision)).await?;
-        let place = match &settings.store {
-            Some(place) => place.clone(),
-            None => cache()?.join("store"),
-        };
-        let store = LanceStore::open(place, embedder.fingerprint()).await?;
+        let store = LanceStore::open(settings.store_folder()?, embedder.fingerprint()).await?;
         Ok(Self { settings: settings.clone(), embedder: Arc::new(embedder), store: Arc::new(store) })
     }
 
@@ -50,7 +48,8 @@ impl Engine {
 
     /// A pipeline over both legs with the reranker of the settings, to which parts can be added.
     ///
-    /// A cross-encoder is loaded when it is first asked; while it cannot be had, pages keep the fused order and say why.
+    /// A cross-encoder is loaded when it is first asked, with the feature `hub` after a download if need be, for which
+    /// the settings' stage budget does not wait; while it cannot be had, pages keep the fused order and say why.
     pub fn pipeline(&self) -> PipelineBuilder {
         let retrieval = &self.settings.retrieval;
         let builder = Pipeline::builder(self.embedder.clone(), self.store.clone()).sparse(self.store.clone());
@@ -67,15 +66,19 @@ impl Engine {
     }
 
     /// An indexer that fills the store.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when summaries are wanted from an endpoint that is no URL or with a key that is not there, or
+    /// without the feature `http`.
     #[cfg(feature = "index")]
-    pub fn indexer(&self) -> sensetree_index::IndexerBuilder {
+    pub fn indexer(&self) -> Result<sensetree_index::IndexerBuilder> {
         let indexing = &self.settings.indexing;
         let mut builder = sensetree_index::Indexer::builder(self.embedder.clone(), self.store.clone())
             .exclude(self.store.path())
             .hidden(indexing.hidden)
             .follow_links(indexing.follow_links);
         if let Some(size) = indexing.chunk_size {
-            builder = builder.chunk_size(size);
+            builder = builder.chunk_size(size).overlap((size * 3 / 20).min(sensetree_index::DEFAULT_OVERLAP));
         }
         if let Some(overlap) = indexing.overlap {
             builder = builder.overlap(overlap);
@@ -83,7 +86,42 @@ impl Engine {
         if let Some(size) = indexing.max_file_size {
             builder = builder.max_file_size(size);
         }
-        builder
+        if indexing.open_block_folders {
+            builder = builder.block_folders::<String, String>([]);
+        }
+        match &indexing.summaries {
+            Some(summaries) => Ok(builder.qualifier(qualifier(summaries)?)),
+            None => Ok(builder),
+        }
+    }
+}
+
+#[cfg(all(feature = "index", feature = "http"))]
+fn qualifier(summaries: &SummarySettings) -> Result<Arc<dyn sensetree_index::Qualifier>> {
+    use sensetree_http::{ApiKey, ChatClient, HttpClient};
+    let mut client = HttpClient::new(&summaries.endpoint)?;
+    if let Some(variable) = &summaries.key_env {
+        client = client.with_key(ApiKey::from_env(variable)?);
+    }
+    Ok(Arc::new(sensetree_index::ChatQualifier::new(ChatClient::new(client, &*summaries.model))))
+}
+
+#[cfg(all(feature = "index", not(feature = "http")))]
+fn qualifier(_: &SummarySettings) -> Result<Arc<dyn sensetree_index::Qualifier>> {
+    Err(Error::invalid("the settings ask for summaries, which needs the feature `http` of sensetree"))
+}
+
+impl Settings {
+    /// The folder of the store that an [`Engine`] opens: `store`, or its default.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when there is no setting and no home folder.
+    pub fn store_folder(&self) -> Result<PathBuf> {
+        let usual = || cache_folder().map(|cache| cache.join("store"));
+        self.store
+            .clone()
+            .or_else(usual)
+            .ok_or_else(|| Error::invalid("there is no home folder; set SENSETREE_CACHE to a folder of yours"))
     }
 }
 
@@ -97,15 +135,12 @@ impl Pipeline {
     }
 }
 
-fn cache() -> Result<PathBuf> {
-    cache_folder().ok_or_else(|| Error::invalid("there is no home folder; set SENSETREE_CACHE to a folder of yours"))
-}
-
 fn precision(name: &str) -> Result<Precision> {
     let known = [Precision::Auto, Precision::Fp32, Precision::Fp16, Precision::Int8];
-    known.into_iter().find(|precision| precision.name() == name).ok_or_else(|| {
-        Error::invalid(format!("there is no precision {name:?}; one of these is: auto, fp32, fp16, int8"))
-    })
+    known
+        .into_iter()
+        .find(|precision| precision.name() == name)
+        .ok_or_else(|| Error::invalid(format!("there is no precision {name:?}; one of these is: auto, fp32, fp16, int8")))
 }
 
 fn model_options(settings: &Settings) -> ModelOptions {
@@ -129,7 +164,15 @@ async fn model_folder(name: &str, precision: Precision) -> Result<ModelFolder> {
 async fn from_hub(name: &str, precision: Precision) -> Result<ModelFolder> {
     use sensetree_embed::hub::{Access, fetch};
     let known = REPOSITORIES.iter().find(|repository| repository.rsplit('/').next().is_some_and(|model| is_called(model, name)));
-    fetch(known.copied().unwrap_or(name), precision, Access::CacheFirst).await
+    match known {
+        Some(repository) => fetch(repository, precision, Access::CacheFirst).await,
+        None if name.contains('/') => fetch(name, precision, Access::CacheFirst).await,
+        None => {
+            let hint = "no such folder, none in `models` of sensetree's cache, and no model that is known by this name; a repository \
+                        of the hub is named with its owner, such as BAAI/bge-reranker-base";
+            Err(Error::ModelUnavailable { model: name.to_owned(), hint: hint.to_owned() })
+        }
+    }
 }
 
 /// Where published graphs are of models that people call without an owner.

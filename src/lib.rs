@@ -55,7 +55,7 @@ pub use engine::Engine;
 pub use existence::{Existence, OnDisk};
 pub use page::{Page, ScoreKind, SearchResult, StageReport, StageStatus};
 pub use pipeline::{Pipeline, PipelineBuilder, RerankOrder};
-pub use settings::{EmbeddingSettings, IndexingSettings, RetrievalSettings, Settings};
+pub use settings::{EmbeddingSettings, IndexingSettings, RetrievalSettings, Settings, SummarySettings};
 pub use snippet::Snippet;
 pub use tree::{Colours, MeaningTree, TextOptions, TreeFile, TreeNode, TreeOptions};
 

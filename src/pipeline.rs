@@ -94,7 +94,7 @@ impl Pipeline {
 
     /// Searches, and gives the fused page as soon as it is there; the final one follows.
     ///
-    /// One page when there is neither a reranker nor a stage of yours, and for a blank query; otherwise two, of which the first
+    /// A time budget counts from the first page that is asked for to the last. One page when there is neither a reranker nor a stage of yours, and for a blank query; otherwise two, of which the first
     /// has [`Page::complete`] false. Dropping the stream stops the work: a caller who is content with the first page spends
     /// nothing on reranking.
     ///
@@ -118,20 +118,23 @@ impl Pipeline {
     /// ```
     pub fn search_progressively(&self, query: Query) -> impl Stream<Item = Result<Page>> + Send + Unpin + use<> {
         let parts = self.parts.clone();
-        let (guard, span) = (parts.guard(&query), search_span(&query));
+        let span = search_span(&query);
         let steps = stream::unfold(Step::Retrieve, move |step| {
             let (parts, query) = (parts.clone(), query.clone());
             async move {
                 match step {
                     Step::Retrieve if text::is_blank(query.text()) => Some((Ok(parts.blank_page()), Step::End)),
-                    Step::Retrieve => match parts.retrieve(&query, &guard).await {
-                        Err(e) => Some((Err(e), Step::End)),
-                        Ok(retrieved) if parts.rerank.is_none() && parts.stages.is_empty() => {
-                            Some((Ok(parts.finish(&query, &guard, retrieved).await), Step::End))
+                    Step::Retrieve => {
+                        let guard = parts.guard(&query);
+                        match parts.retrieve(&query, &guard).await {
+                            Err(e) => Some((Err(e), Step::End)),
+                            Ok(retrieved) if parts.rerank.is_none() && parts.stages.is_empty() => {
+                                Some((Ok(parts.finish(&query, &guard, retrieved).await), Step::End))
+                            }
+                            Ok(retrieved) => Some((Ok(parts.fused_page(&query, &retrieved)), Step::Finish(guard, retrieved))),
                         }
-                        Ok(retrieved) => Some((Ok(parts.fused_page(&query, &retrieved)), Step::Finish(retrieved))),
-                    },
-                    Step::Finish(retrieved) => Some((Ok(parts.finish(&query, &guard, retrieved).await), Step::End)),
+                    }
+                    Step::Finish(guard, retrieved) => Some((Ok(parts.finish(&query, &guard, retrieved).await), Step::End)),
                     Step::End => None,
                 }
             }
@@ -144,7 +147,7 @@ impl Pipeline {
 /// Where a progressive search stands.
 enum Step {
     Retrieve,
-    Finish(Retrieved),
+    Finish(Guard, Retrieved),
     End,
 }
 
@@ -181,9 +184,9 @@ impl Parts {
                 pool = (pool * 2).min(LARGEST_POOL);
                 continue;
             }
-            let report = match failure.or(doubt) {
+            let report = match failure {
                 Some(reason) => StageReport { output: candidates.len(), ..StageReport::failed("fusion", reason, before, took) },
-                None => StageReport::ran("fusion", before, candidates.len(), took),
+                None => StageReport { reason: doubt, ..StageReport::ran("fusion", before, candidates.len(), took) },
             };
             let report = report.by(self.fusion.name());
             guard::record(&span, &report);
@@ -228,7 +231,7 @@ impl Parts {
             }
         }
         let paths = unknown.iter().map(|c| c.passage.path.clone()).collect();
-        match guard.run("existence check", existence.exist(paths)).await {
+        match guard.run("existence check", || existence.exist(paths)).await {
             Ok(answers) if answers.len() == unknown.len() => {
                 known.extend(unknown.iter().zip(answers).map(|(c, alive)| (c.id.key.clone(), alive)));
             }

@@ -56,6 +56,8 @@ pub struct EmbeddingSettings {
     pub threads: Option<NonZero<usize>>,
 }
 
+const PRECISIONS: [&str; 4] = ["auto", "fp32", "fp16", "int8"];
+
 impl Default for EmbeddingSettings {
     fn default() -> Self {
         Self { model: "all-MiniLM-L6-v2".into(), precision: "auto".into(), threads: None }
@@ -112,10 +114,10 @@ impl Default for RetrievalSettings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct IndexingSettings {
-    /// The most characters of a chunk. Default: the indexer's, 1000.
+    /// The most characters of a chunk, at least 1. Default: the indexer's, 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<usize>,
-    /// Characters that neighbouring chunks share; less than `chunk_size`. Default: the indexer's, 150.
+    /// Characters that neighbouring chunks share; less than `chunk_size`. Default: 15 % of `chunk_size`, and at most the indexer's, 150.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<usize>,
     /// Bytes above which a file is findable by name only. Default: the indexer's, 20 MiB.
@@ -125,6 +127,32 @@ pub struct IndexingSettings {
     pub hidden: bool,
     /// Follow links. Default: no.
     pub follow_links: bool,
+    /// Index folders such as `node_modules` file by file instead of as one document. Default: no.
+    pub open_block_folders: bool,
+    /// Who summarises documents, so that they are found by what they are about. Default: nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summaries: Option<SummarySettings>,
+}
+
+/// Who summarises documents: a chat model behind an OpenAI-compatible API, to which the start of every document goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SummarySettings {
+    /// The base URL, such as `http://localhost:11434/v1`.
+    pub endpoint: String,
+    /// The chat model's name.
+    pub model: String,
+    /// The environment variable that holds the API's key. Default: no key is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
+}
+
+impl SummarySettings {
+    /// Summaries by this model behind this base URL, without a key.
+    pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { endpoint: endpoint.into(), model: model.into(), key_env: None }
+    }
 }
 
 impl Settings {
@@ -148,7 +176,18 @@ impl Settings {
     /// Numbers out of range are told here rather than when a pipeline is built.
     fn check(self) -> Result<Self> {
         self.retrieval.fusion.build()?;
-        Ok(self)
+        let precision = &self.embedding.precision;
+        if !PRECISIONS.contains(&precision.as_str()) {
+            let known = PRECISIONS.join(", ");
+            return Err(Error::invalid(format!("there is no precision {precision:?}; one of these is: {known}")));
+        }
+        match (self.indexing.chunk_size, self.indexing.overlap) {
+            (Some(0), _) => Err(Error::invalid("a chunk_size of 0 leaves no room for text; 1000 is the default")),
+            (Some(size), Some(overlap)) if overlap >= size => Err(Error::invalid(format!(
+                "an overlap of {overlap} in chunks of {size} characters makes no progress; choose less"
+            ))),
+            _ => Ok(self),
+        }
     }
 
     /// Reads a file, in JSON when its name ends in `.json`, in TOML otherwise.
@@ -176,7 +215,8 @@ mod tests {
         assert_eq!(Settings::from_toml("").expect("nothing is needed"), Settings::default());
         for (section, key) in [("retrieval", "rerankk"), ("indexing", "chunksize"), ("embedding", "modell"), ("x", "y")] {
             let toml = Settings::from_toml(&format!("[{section}]\n{key} = 1")).expect_err("an unknown key").to_string();
-            let json = Settings::from_json(&format!(r#"{{"{section}": {{"{key}": 1}}}}"#)).expect_err("an unknown key").to_string();
+            let json =
+                Settings::from_json(&format!(r#"{{"{section}": {{"{key}": 1}}}}"#)).expect_err("an unknown key").to_string();
             for error in [toml, json] {
                 assert!(error.contains(if section == "x" { section } else { key }), "{error}");
             }
@@ -185,8 +225,15 @@ mod tests {
 
     #[test]
     fn a_value_out_of_range_is_refused_with_its_name() {
-        let fusion = Settings::from_toml("[retrieval]\nfusion = { rule = \"rrf\", alpha = 1.5 }").expect_err("a weight above 1").to_string();
+        let fusion = Settings::from_toml("[retrieval]\nfusion = { rule = \"rrf\", alpha = 1.5 }")
+            .expect_err("a weight above 1")
+            .to_string();
         assert!(fusion.contains("1.5"), "{fusion}");
+        let precision = Settings::from_toml("[embedding]\nprecision = \"fp33\"").expect_err("no such precision").to_string();
+        assert!(precision.contains("fp33") && precision.contains("int8"), "{precision}");
+        let overlap = Settings::from_toml("[indexing]\nchunk_size = 100\noverlap = 100").expect_err("no progress").to_string();
+        assert!(overlap.contains("overlap of 100"), "{overlap}");
+        Settings::from_toml("[indexing]\nchunk_size = 0").expect_err("no room");
         let share = Settings::from_toml("[retrieval]\nchunks_per_file = 0").expect_err("no chunk at all").to_string();
         assert!(share.contains("chunks_per_file"), "{share}");
     }
@@ -196,6 +243,7 @@ mod tests {
         let mut settings = Settings { store: Some("/x".into()), ..Settings::default() };
         settings.retrieval.rerank_order = Some(RerankOrder::Blend);
         settings.indexing.chunk_size = Some(500);
+        settings.indexing.summaries = Some(SummarySettings::new("http://localhost/v1", "qwen3"));
         let toml = toml::to_string(&settings).expect("settings are serialisable");
         assert_eq!(Settings::from_toml(&toml).expect("what was written"), settings, "{toml}");
         let json = serde_json::to_string(&settings).expect("settings are serialisable");

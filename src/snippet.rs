@@ -5,7 +5,7 @@ use std::{
 
 use sensetree_core::{
     Location,
-    text::{first_chars, fold},
+    text::{first_chars, fold, is_written_without_spaces},
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,29 +29,32 @@ impl Snippet {
     /// The stretch of `passage` that has most of the question's words; the beginning when it has none. `at` is where the passage
     /// stands in the file's text.
     pub(crate) fn of(passage: &str, at: &Location, query: &str) -> Self {
-        let words: Vec<Range<usize>> = words(passage).collect();
-        let wanted: BTreeSet<String> =
-            self::words(query).map(|word| stem(&query[word])).filter(|word| !word.is_empty()).collect();
-        let meant = |word: &Range<usize>| {
-            let word = stem(&passage[word.clone()]);
-            wanted.iter().find(|wanted| !word.is_empty() && (wanted.starts_with(&word) || word.starts_with(*wanted))).cloned()
-        };
-        let matching: Vec<Option<String>> = words.iter().map(meant).collect();
+        let words = words(passage);
         if words.is_empty() {
             return Self { location: at.clone(), ..Self::default() };
         }
+        let wanted: BTreeSet<String> = stems(query, &self::words(query)).into_iter().flatten().collect();
+        let meant = |stems: Vec<String>| {
+            let fits = |wanted: &&String| stems.iter().any(|stem| wanted.starts_with(stem) || stem.starts_with(*wanted));
+            wanted.iter().find(fits).cloned()
+        };
+        let matching: Vec<Option<String>> = stems(passage, &words).into_iter().map(meant).collect();
         let (first, last) = best_window(passage, &words, &matching);
         let mut text = String::from(if first > 0 { "… " } else { "" });
-        let mut matches = Vec::new();
-        for (word, matched) in words[first..=last].iter().zip(&matching[first..=last]) {
-            // One word may be longer than a snippet.
-            let word = first_chars(&passage[word.clone()], SNIPPET_CHARS);
+        let mut matches: Vec<Range<usize>> = Vec::new();
+        for at in first..=last {
+            if at > first && is_apart(&words, at) {
+                text.push(' ');
+            }
             let start = text.len();
-            text.push_str(word);
-            matches.extend(matched.is_some().then_some(start..text.len()));
-            text.push(' ');
+            // One word may be longer than a snippet.
+            text.push_str(first_chars(&passage[words[at].clone()], SNIPPET_CHARS));
+            match matches.last_mut() {
+                _ if matching[at].is_none() => {}
+                Some(before) if before.end == start => before.end = text.len(),
+                _ => matches.push(start..text.len()),
+            }
         }
-        text.pop();
         text.push_str(if last + 1 < words.len() { " …" } else { "" });
         let location = inside(passage, at, words[first].start..words[last].end);
         Self { text, matches, location }
@@ -70,13 +73,39 @@ fn inside(passage: &str, at: &Location, part: Range<usize>) -> Location {
     Location { bytes: place(part.start)..place(part.end), lines: (line(part.start), line(part.end)) }
 }
 
-/// Runs of characters without white space.
-fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let start = text.as_ptr() as usize;
-    text.split_whitespace().map(move |word| {
-        let at = word.as_ptr() as usize - start;
-        at..at + word.len()
-    })
+/// Runs of characters without white space; each character by itself where words are written without spaces.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words: Vec<Range<usize>> = Vec::new();
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        let goes_on = !before.is_whitespace() && !is_written_without_spaces(before) && !is_written_without_spaces(c);
+        match words.last_mut() {
+            _ if c.is_whitespace() => {}
+            Some(word) if goes_on => word.end = at + c.len_utf8(),
+            _ => words.push(at..at + c.len_utf8()),
+        }
+        before = c;
+    }
+    words
+}
+
+/// Whether white space stands before a word.
+fn is_apart(words: &[Range<usize>], at: usize) -> bool {
+    at > 0 && words[at - 1].end < words[at].start
+}
+
+/// What each word is found by: its stem, or the pairs that a character makes with its neighbours.
+fn stems(text: &str, words: &[Range<usize>]) -> Vec<Vec<String>> {
+    let is_character = |at: usize| text[words[at].clone()].starts_with(is_written_without_spaces);
+    let pair = |at: usize| {
+        let is_pair = at > 0 && at < words.len() && is_character(at - 1) && is_character(at) && !is_apart(words, at);
+        is_pair.then(|| text[words[at - 1].start..words[at].end].to_owned())
+    };
+    let of = |at: usize| match is_character(at) {
+        true => [pair(at), pair(at + 1)].into_iter().flatten().collect(),
+        false => Some(stem(&text[words[at].clone()])).filter(|stem| !stem.is_empty()).into_iter().collect(),
+    };
+    (0..words.len()).map(of).collect()
 }
 
 /// The part of a word that survives most inflections, without punctuation, for comparing.
@@ -93,14 +122,17 @@ fn stem(word: &str) -> String {
 
 /// First and last word of the window with the most different matches, the earliest among equals, with some words before them.
 fn best_window(text: &str, words: &[Range<usize>], matches: &[Option<String>]) -> (usize, usize) {
-    let fits = |first: usize, last: usize| {
-        let length: usize = words[first..=last].iter().map(|w| text[w.clone()].chars().count() + 1).sum();
-        length - 1 <= SNIPPET_CHARS
+    let lengths: Vec<usize> =
+        (0..words.len()).map(|at| text[words[at].clone()].chars().count() + usize::from(is_apart(words, at))).collect();
+    let fits = |first: usize, last: usize| lengths[first..=last].iter().sum::<usize>() <= SNIPPET_CHARS;
+    let extend = |first: usize| {
+        let mut length = 0;
+        let fitting = lengths[first..].iter().take_while(|more| {
+            length += *more;
+            length <= SNIPPET_CHARS
+        });
+        first + fitting.count().saturating_sub(1)
     };
-    let extend = |first: usize| (first..words.len()).take_while(|&last| fits(first, last)).last().unwrap_or(first);
-    if words.is_empty() {
-        return (0, 0);
-    }
     let mut best = (0usize, 0usize, extend(0));
     best.0 = distinct(&matches[best.1..=best.2]);
     for first in (0..words.len()).filter(|&i| matches[i].is_some()) {
@@ -140,6 +172,15 @@ mod tests {
         assert!(snippet.text.starts_with("… ") && snippet.text.ends_with(" …"));
         let marked: Vec<&str> = snippet.matches.iter().map(|range| &snippet.text[range.clone()]).collect();
         assert_eq!(marked, ["warranty", "freezer"]);
+    }
+
+    #[test]
+    fn the_matching_part_is_found_where_words_have_no_spaces() {
+        let passage = format!("{}冷蔵庫の保証書は三月に切れます。{}", "ほかの話です。".repeat(60), "まだ続きます。".repeat(60));
+        let snippet = Snippet::of(&passage, &Location::default(), "保証書");
+        assert!(snippet.text.contains("冷蔵庫の保証書は三月に切れます。"), "{snippet:?}");
+        let marked: Vec<&str> = snippet.matches.iter().map(|range| &snippet.text[range.clone()]).collect();
+        assert_eq!(marked, ["保証書"]);
     }
 
     #[test]

@@ -3,11 +3,13 @@
 // Each example uses a part of this.
 #![allow(dead_code)]
 
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZero, path::PathBuf, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
-use sensetree::{Error, Page, Result, Settings, StageStatus, embed::runtime::cache_folder, index::Event};
+use sensetree::{
+    Engine, Error, Page, Result, Settings, StageStatus, embed::runtime::cache_folder, index::Event, store::LanceStore,
+};
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -15,6 +17,40 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const PATH: Style = AnsiColor::Cyan.on_default().bold();
+
+/// What every program that opens an index can be told.
+#[derive(clap::Args)]
+pub(crate) struct StoreArguments {
+    /// Where the index is kept [default: in the cache folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Threads for the models [default: all cores]
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+    /// Settings in TOML or JSON, instead of the examples' own; what other options say comes first
+    #[arg(long, global = true, value_name = "FILE")]
+    settings: Option<PathBuf>,
+}
+
+impl StoreArguments {
+    /// The settings, with the folder of the store.
+    pub(crate) fn settings(self) -> Result<Settings> {
+        let mut settings = match self.settings {
+            Some(file) => Settings::read(file)?,
+            None => settings(),
+        };
+        settings.embedding.threads = self.threads.or(settings.embedding.threads);
+        settings.store = self.store.or(settings.store);
+        settings.store = Some(settings.store_folder()?);
+        Ok(settings)
+    }
+}
+
+/// For a question, which does not make a store.
+pub(crate) async fn open_existing(settings: &Settings) -> Result<Engine> {
+    drop(LanceStore::open_existing(settings.store_folder()?).await?);
+    Engine::open(settings).await
+}
 
 /// Where models, the ONNX Runtime library and the examples' stores are.
 pub(crate) fn cache() -> Result<PathBuf> {

@@ -204,7 +204,9 @@ mod tests {
         let passes = |filter: Filter, modified| filter.matches(&key, modified);
         let half_open = || Filter::everything().modified(time(10)..time(20));
         assert!(passes(half_open(), 10) && passes(half_open(), 19) && !passes(half_open(), 20) && !passes(half_open(), 9));
-        assert!(passes(Filter::everything().modified(time(10)..), i64::MAX) && passes(Filter::everything().modified(..time(10)), -5));
+        assert!(
+            passes(Filter::everything().modified(time(10)..), i64::MAX) && passes(Filter::everything().modified(..time(10)), -5)
+        );
         assert!(!passes(Filter::everything().modified(..), 0), "an unknown time is in no range");
         assert!(!passes(Filter::everything().modified(time(20)..time(10)), 15), "an empty range lets nothing through");
     }

@@ -24,6 +24,13 @@ pub fn has_word(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
+/// Whether the character is of a script whose words no spaces tell apart, or of Korean, whose words change at their ends: Thai, Lao,
+/// Burmese, Khmer, Japanese, Chinese. Searched by pairs of characters.
+pub fn is_written_without_spaces(c: char) -> bool {
+    matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}'
+        | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
 fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{00AD}' | '\u{202A}'..='\u{202E}')
 }

@@ -78,7 +78,8 @@ impl Model {
         let tokenizer = Arc::new(TextTokenizer::load(folder, max_tokens)?);
         let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get);
         let weight_files = folder.graph_files(&graph_file)?;
-        let size = weight_files.iter().map(|file| Ok(file.metadata().map_err(Error::io("read", file))?.len())).sum::<Result<u64>>()?;
+        let size =
+            weight_files.iter().map(|file| Ok(file.metadata().map_err(Error::io("read", file))?.len())).sum::<Result<u64>>()?;
         let (sessions, threads_each) = if size > LARGE_GRAPH { (1, threads) } else { (threads, 1) };
         let weights = PrepackedWeights::new();
         let graphs =

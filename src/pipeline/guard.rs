@@ -1,15 +1,10 @@
 //! What plug-ins return is checked here, once; their panics end here, and so does their time.
 
-use std::{
-    any::Any,
-    collections::HashMap,
-    future::Future,
-    panic::AssertUnwindSafe,
-    time::{Duration, Instant},
-};
+use std::{any::Any, collections::HashMap, future::Future, panic::AssertUnwindSafe, time::Duration};
 
 use futures::FutureExt;
 use sensetree_core::{Candidate, ChunkId, Error, Filter, Hit, Query, Result, Stage};
+use tokio::time::Instant;
 use tracing::{Instrument, Span, field};
 
 use crate::StageReport;
@@ -32,8 +27,9 @@ impl Guard {
     }
 
     /// Runs a part. A panic becomes an error, and so does running out of time, by which the work is dropped.
-    pub(super) async fn run<T>(&self, part: &str, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let work = catch(part, work);
+    pub(super) async fn run<T, W: Future<Output = Result<T>>>(&self, part: &str, begin: impl FnOnce() -> W) -> Result<T> {
+        // A part that is written by hand may panic before there is a future.
+        let work = catch(part, async { begin().await });
         let left = self.query.map(|(budget, end)| (budget, end.saturating_duration_since(Instant::now())));
         let (whose, budget, time) = match (self.stage, left) {
             (None, None) => return work.await,
@@ -59,7 +55,7 @@ impl Guard {
         let before = candidates.len();
         let span = span(stage.name());
         // Candidates share their texts, so keeping the input costs little.
-        let outcome = self.run(stage.name(), stage.apply(query, candidates.clone())).instrument(span.clone()).await;
+        let outcome = self.run(stage.name(), || stage.apply(query, candidates.clone())).instrument(span.clone()).await;
         let checked = outcome.and_then(|out| known_once(stage.name(), &candidates, out));
         let (out, report) = match checked {
             Ok(out) => {

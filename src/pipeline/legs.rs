@@ -9,6 +9,7 @@ use std::{
 use sensetree_core::{
     Candidate, ChunkId, Embedding, Error, Evidence, Fused, Fusion, Hit, Leg, Query, Ranked, RankedList, Result, text,
 };
+use sensetree_fusion::Rrf;
 use tracing::{Instrument, Span};
 
 use super::{
@@ -68,15 +69,15 @@ impl<'a> Legs<'a> {
             let vector = match vector {
                 Some(vector) => vector,
                 None => {
-                    let embed = guard.run("embedder", parts.embedder.embed_query(query.text()));
+                    let embed = guard.run("embedder", || parts.embedder.embed_query(query.text()));
                     vector.insert(embed.instrument(tracing::info_span!("embed")).await?)
                 }
             };
-            guard.run("store", parts.store.nearest(vector, filter, pool)).instrument(tracing::info_span!("nearest")).await
+            guard.run("store", || parts.store.nearest(vector, filter, pool)).instrument(tracing::info_span!("nearest")).await
         };
         let find_words = async {
             match &parts.sparse {
-                Some(retriever) => guard.run("sparse retriever", retriever.retrieve(query.text(), filter, pool)).await,
+                Some(retriever) => guard.run("sparse retriever", || retriever.retrieve(query.text(), filter, pool)).await,
                 None => Ok(Vec::new()),
             }
         };
@@ -180,7 +181,7 @@ impl Parts {
 
 const NO_WEIGHT: &str = "the fusion gives it no weight";
 
-/// Merges the lists. A rule that panics or invents chunks leaves the first leg's order, and the reason is told.
+/// Merges the lists. For a rule that panics or invents chunks, plain reciprocal rank fusion stands in, and the reason is told.
 pub(super) fn fuse(fusion: &dyn Fusion, lists: &[RankedList]) -> (Vec<Candidate>, Option<String>) {
     let mut found: HashMap<&ChunkId, Candidate> = HashMap::new();
     for list in lists {
@@ -204,9 +205,8 @@ pub(super) fn fuse(fusion: &dyn Fusion, lists: &[RankedList]) -> (Vec<Candidate>
     let (order, failure) = match fused {
         Ok(fused) => (fused, None),
         Err(reason) => {
-            let first = lists.first().map(|list| list.hits.as_slice()).unwrap_or_default();
-            let order = first.iter().map(|hit| Fused { id: hit.id.clone(), score: f64::from(hit.score) }).collect();
-            (order, Some(format!("{}: {reason}; the first leg's order stands", fusion.name())))
+            let stand_in = Rrf::default();
+            (stand_in.fuse(lists), Some(format!("{}: {reason}; {} stands in", fusion.name(), stand_in.name())))
         }
     };
     let mut candidates = Vec::with_capacity(order.len());

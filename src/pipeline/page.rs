@@ -47,7 +47,8 @@ impl Parts {
 }
 
 fn legs_that_ran(stages: &[StageReport]) -> Vec<Leg> {
-    let ran = |leg: &Leg| stages.iter().any(|s| s.name == legs::name(*leg) && s.status == StageStatus::Ran);
+    // Theirs come first; a stage of the caller may have the same name.
+    let ran = |leg: &Leg| stages.iter().take(2).any(|s| s.name == legs::name(*leg) && s.status == StageStatus::Ran);
     [Leg::Dense, Leg::Sparse].into_iter().filter(ran).collect()
 }
 
@@ -73,7 +74,7 @@ fn score(candidate: &Candidate, scale: Option<ScoreScale>, best_fused: f64) -> (
         return (scale.display(rerank.score), ScoreKind::Rerank);
     }
     if let Some(dense) = evidence.dense {
-        return (dense.score, ScoreKind::Cosine);
+        return (dense.score.clamp(0.0, 1.0), ScoreKind::Cosine);
     }
     let share = evidence.fused.map_or(0.0, |fused| if best_fused > 0.0 { fused.score / best_fused } else { 0.0 });
     (share.clamp(0.0, 1.0), ScoreKind::FusedShare)

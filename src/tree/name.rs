@@ -41,17 +41,13 @@ pub(super) fn fitted(name: &str, width: usize) -> Cow<'_, str> {
 }
 
 fn head(name: &str, width: usize) -> String {
-    let mut used = 0;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= width
-    };
-    name.chars().take_while(fits).collect()
+    let ends = name.char_indices().map(|(at, c)| at + c.len_utf8());
+    ends.map(|end| &name[..end]).take_while(|head| columns(head) <= width).last().unwrap_or("").to_owned()
 }
 
-/// Never less than the terminal takes: sequences of characters that become one may be counted twice.
+/// Never less than the terminal takes: sequences of characters that become one are counted as what takes more.
 fn columns(text: &str) -> usize {
-    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+    text.width().max(text.chars().map(|c| c.width().unwrap_or(0)).sum())
 }
 
 /// What need not be written as `%xx` in the path of a URL.

@@ -405,6 +405,15 @@ fn check(node: &TreeNode, files: &BTreeMap<String, f64>) -> std::result::Result<
     Ok(seen)
 }
 
+#[test]
+fn a_digit_shown_as_a_picture_is_as_wide_as_the_picture() {
+    let files = [("/\u{1BC9C}".to_owned(), 0.0), (format!("/{}0\u{FE0F}{}", "a".repeat(3), "b".repeat(40)), 0.0)];
+    for width in 24..60 {
+        let text = tree_of(&files).to_text(&TextOptions::default().with_width(width));
+        assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_folder_has_the_best_of_what_is_under_it_and_counts_it(

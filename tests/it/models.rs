@@ -1,6 +1,10 @@
 //! Real ONNX Runtime, real graphs: small generated ones for every shape, and all-MiniLM-L6-v2.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use sensetree::{
     Embedder, Error, Reranker,
@@ -191,7 +195,7 @@ fn a_missing_or_damaged_model_is_named() {
             let bytes = fs::read(&graph).expect("the graph is there");
             fs::write(graph, &bytes[..bytes.len() / 2]).expect("the graph is cut");
         });
-        assert!(cut.await.contains("model.onnx cannot be loaded"));
+        assert!(cut.await.contains("model.onnx cannot be read; it may be cut short"));
         let text = damaged(|folder| fs::write(folder.join("tokenizer.json"), "{").expect("the file is written"));
         assert!(text.await.contains("tokenizer.json is damaged"));
         let pooling = damaged(|folder| fs::write(folder.join("1_Pooling/config.json"), "{").expect("the file is written"));
@@ -209,6 +213,7 @@ fn inference_never_blocks_the_executor() {
         let texts: Vec<String> = (0..100).map(|i| format!("chunk {i} {}", "with some more words ".repeat(10))).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let mut ticks = 0;
+        let started = Instant::now();
         let mut ticker = tokio::time::interval(Duration::from_millis(10));
         ticker.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let mut embedding = std::pin::pin!(embedder.embed_passages(&texts));
@@ -220,6 +225,7 @@ fn inference_never_blocks_the_executor() {
             }
         };
         assert_eq!(vectors.len(), 100);
-        assert!(ticks > 10, "the timer ran {ticks} times beside 100 inferences");
+        let expected = started.elapsed().as_millis() / 10;
+        assert!(ticks >= expected / 3, "the timer ran {ticks} times in {expected} intervals");
     });
 }

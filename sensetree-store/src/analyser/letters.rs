@@ -69,12 +69,6 @@ pub(super) fn plain(word: &str) -> String {
     plain
 }
 
-/// Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean.
-pub(super) fn written_without_spaces(c: char) -> bool {
-    matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}'
-        | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
-}
-
 /// The pairs of neighbours in a run of characters of such a script; the character itself when it stands alone. With `singles`
 /// also each Chinese character by itself, which may be a word.
 pub(super) fn grams(run: &str, singles: bool, take: &mut impl FnMut(&str)) {

@@ -4,7 +4,9 @@ use std::mem::replace;
 
 use sensetree_core::text::has_word;
 
-use super::letters::{is_letter, plain, written_without_spaces};
+use sensetree_core::text::is_written_without_spaces;
+
+use super::letters::{is_letter, plain};
 
 /// A name of more parts, or of more bytes, is not searched as a whole.
 const LONGEST_NAME: (usize, usize) = (8, 40);
@@ -33,8 +35,8 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     while let Some(start) = rest.find(is_letter) {
         before = rest[..start].chars().next_back().unwrap_or(before);
         rest = &rest[start..];
-        let unspaced = rest.starts_with(written_without_spaces);
-        let end = if unspaced { end_of(rest, written_without_spaces) } else { name_end(rest) };
+        let unspaced = rest.starts_with(is_written_without_spaces);
+        let end = if unspaced { end_of(rest, is_written_without_spaces) } else { name_end(rest) };
         let (name, after) = rest.split_at(end);
         if unspaced {
             pieces.push(Piece::Unspaced(name.to_owned()));
@@ -53,7 +55,7 @@ fn end_of(text: &str, class: impl Fn(char) -> bool) -> usize {
 
 /// The end of words that are joined by hyphens or underscores, or by points between digits.
 fn name_end(text: &str) -> usize {
-    let spaced = |c| is_letter(c) && !written_without_spaces(c);
+    let spaced = |c| is_letter(c) && !is_written_without_spaces(c);
     let mut end = 0;
     loop {
         end += end_of(&text[end..], spaced);

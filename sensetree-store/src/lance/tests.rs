@@ -120,12 +120,14 @@ async fn what_is_not_this_store_is_refused() {
 
     let native = store.table.as_native().expect("the table is on this machine");
     let written = store.table.schema().await.expect("a schema").metadata().clone();
-    for (name, value) in [("sensetree.format", "2"), ("sensetree.analyser", "other/1"), ("sensetree.fingerprint", "{}")] {
+    for (name, value) in
+        [("sensetree.format", "1"), ("sensetree.format", "3"), ("sensetree.analyser", "other/1"), ("sensetree.fingerprint", "{}")]
+    {
         let mut metadata = written.clone();
         metadata.insert(name.into(), value.into());
         native.replace_schema_metadata(metadata).await.expect("metadata can be replaced");
         let refused = LanceStore::open(folder.path(), &fingerprint(4)).await.expect_err(name);
-        assert!(matches!(&refused, Error::Format { supported: 1, .. }), "{name}: {refused:?}");
+        assert!(matches!(&refused, Error::Format { supported: 2, .. }), "{name}: {refused:?}");
     }
     native.replace_schema_metadata(written).await.expect("metadata can be replaced");
     assert_eq!(found(&open(&folder).await, "lamp").await, ["/a"], "nothing was lost on the way");
@@ -362,8 +364,10 @@ async fn maintenance_merges_files_and_keeps_versions_that_a_reader_may_be_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_filter_in_the_database_is_the_filter_of_the_core() {
-    let parts =
-        vec!["a", "a0", "a/b", "a-b", "A", "%", "_", "'", "''", "\"", "\\", "\\'", "a'b", "é", "\n", "*", "--", "0", "保", "a.md", "é.MD", ".md", "a.m'd"];
+    let parts = vec![
+        "a", "a0", "a/b", "a-b", "A", "%", "_", "'", "''", "\"", "\\", "\\'", "a'b", "é", "\n", "*", "--", "0", "保", "a.md",
+        "é.MD", ".md", "a.m'd",
+    ];
     let path = prop::collection::vec(prop::sample::select(parts), 0..4).prop_map(|parts| format!("/{}", parts.join("/")));
     let mut runner = TestRunner::deterministic();
     let mut sample = |count: usize| -> BTreeSet<String> {
@@ -414,7 +418,8 @@ async fn the_filter_in_the_database_is_the_filter_of_the_core() {
     // Removing by each filter removes exactly what it lets through.
     for name in sample(40) {
         let filter = under(&name);
-        let (inside, outside): (BTreeSet<String>, _) = stored.into_iter().partition(|path| filter.matches(&key(path), modified(path)));
+        let (inside, outside): (BTreeSet<String>, _) =
+            stored.into_iter().partition(|path| filter.matches(&key(path), modified(path)));
         assert_eq!(store.remove(&filter).await.expect("any filter can be removed"), inside.len() as u64, "{filter:?}");
         stored = outside;
     }

@@ -62,6 +62,7 @@ fn a_failing_existence_check_keeps_everything_and_is_told() {
         let pipeline = Pipeline::builder(embedder, store).existence(Unsure).build().expect("the parts fit");
         let page = pipeline.search(Query::new("boiler")).await.expect("the search runs");
         assert_eq!(page.results.len(), 3);
+        assert_eq!(status(&page, "fusion"), StageStatus::Ran);
         assert!(reason(&page, "fusion").contains("the network drive is away"));
     });
 }

@@ -9,6 +9,16 @@ use futures::StreamExt;
 
 use super::*;
 
+/// On a clock that goes on by itself as soon as everybody waits for it: what can be done at once is done in no time.
+fn paused<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .expect("a runtime starts")
+        .block_on(test)
+}
+
 /// Scores nothing, forever; counts the calls that began and those that were dropped.
 #[derive(Debug, Default)]
 struct Endless {
@@ -58,7 +68,7 @@ impl SparseRetriever for Endless {
 
 #[test]
 fn a_reranker_that_never_returns_leaves_the_fused_order_when_its_time_is_up() {
-    run(async {
+    paused(async {
         let (embedder, store) = filled(NOTES).await;
         let builder = || Pipeline::builder(embedder.clone(), store.clone()).sparse(store.clone()).without_existence_check();
         let fused = builder().build().expect("the parts fit").search(Query::new("boiler")).await.expect("the search runs");
@@ -75,7 +85,7 @@ fn a_reranker_that_never_returns_leaves_the_fused_order_when_its_time_is_up() {
 
 #[test]
 fn a_leg_that_never_returns_is_left_behind_and_the_query_ends_in_time() {
-    run(async {
+    paused(async {
         let (embedder, store) = filled(NOTES).await;
         let endless = Arc::new(Endless::default());
         let pipeline = Pipeline::builder(embedder, store)
@@ -96,7 +106,7 @@ fn a_leg_that_never_returns_is_left_behind_and_the_query_ends_in_time() {
 
 #[test]
 fn the_fused_page_comes_first_and_the_reranked_one_follows() {
-    run(async {
+    paused(async {
         let (embedder, store) = filled(NOTES).await;
         let builder = || Pipeline::builder(embedder.clone(), store.clone()).sparse(store.clone()).without_existence_check();
         let by_word = || MockReranker::new(ScoreScale::Logit, |_, passage| if passage.contains("warranty") { 2.0 } else { -2.0 });
@@ -121,7 +131,7 @@ fn the_fused_page_comes_first_and_the_reranked_one_follows() {
 
 #[test]
 fn dropping_a_search_drops_the_work() {
-    run(async {
+    paused(async {
         let (embedder, store) = filled(NOTES).await;
         let endless = Arc::new(Endless::default());
         let pipeline = Pipeline::builder(embedder, store).reranker(endless.clone()).without_existence_check();
@@ -162,6 +172,8 @@ fn every_stage_has_a_span_with_counts_and_times() {
         .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
         .finish();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    // With one subscriber, `tracing` asks that of whatever thread comes to a span first, which in other tests has none.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     tracing::subscriber::with_default(subscriber, || {
         runtime.block_on(async {
             let (embedder, store) = filled(NOTES).await;
