@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # Rust that was installed in this very terminal is not on its PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup setup-tests demo evaluate test check fmt clippy docs features
+.PHONY: help setup setup-tests demo evaluate bench test check fmt clippy docs features
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ evaluate: setup ## Measure search quality (the example `evaluate`)
 	@cargo build --all-features --example evaluate
 	@cargo run --quiet --all-features --example evaluate -- $(ARGS)
 
+bench: setup ## What a search costs beyond its parts (the bench `search`)
+	@cargo bench --profile dev --all-features --bench search -- $(ARGS)
+
 test: setup-tests ## Run all tests
 	cargo test --workspace --all-features
 
@@ -35,8 +38,9 @@ fmt: ## Check the formatting
 clippy: setup ## Run the lints; a warning is an error
 	cargo clippy --workspace --all-features --all-targets -- -D warnings
 
+# With the examples, so that the dependencies have the features that the lints gave them, and are not checked once more.
 docs: setup ## Build the documentation; a warning is an error
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --lib --examples
 
 features: setup ## Check each feature alone
 	scripts/check_features.sh

@@ -1,4 +1,4 @@
-//! What a fused search costs beyond its parts: `cargo bench --all-features --bench search -- [CHUNKS]`.
+//! What a fused search costs beyond its parts: `make bench ARGS=CHUNKS`.
 //!
 //! Asks the demo's questions of a store that holds the demo's texts many times over, each copy with its words in another order
 //! and its vector a little turned. In each round the parts and the whole are timed after one another, so that whatever else the
