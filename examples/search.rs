@@ -36,6 +36,9 @@ enum Command {
         /// Folders or files
         #[arg(required = true)]
         folders: Vec<PathBuf>,
+        /// If another model filled the index: embed its texts anew first
+        #[arg(long)]
+        rebuild: bool,
     },
     /// Ask a question
     Query {
@@ -95,9 +98,16 @@ async fn run(arguments: Arguments) -> Result<ExitCode> {
     let mut settings = arguments.common.settings()?;
     match arguments.command {
         Command::Status => status(settings.store_folder()?).await,
-        Command::Index { folders } => {
-            let indexer = Engine::open(&settings).await?.indexer()?.build()?;
-            index(&indexer, &folders).await
+        Command::Index { folders, rebuild } => {
+            let engine = if rebuild {
+                let bar = shared::bar();
+                let engine = Engine::open_rebuilding(&settings, |event| shared::follow(&bar, &event)).await?;
+                bar.finish_and_clear();
+                engine
+            } else {
+                Engine::open(&settings).await?
+            };
+            index(&engine.indexer()?.build()?, &folders).await
         }
         Command::Query { text, under, limit, mode, no_rerank, reranker, fusion, explain, json } => {
             let retrieval = &mut settings.retrieval;

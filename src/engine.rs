@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+#[cfg(feature = "index")]
+use sensetree_core::Store;
 use sensetree_core::{Embedder, Error, Result, ScoreScale};
 use sensetree_embed::{ModelFolder, ModelOptions, OnnxEmbedder, Precision, runtime::cache_folder};
 use sensetree_rerank::{CrossEncoder, LateInteraction, LazyReranker};
@@ -29,10 +31,45 @@ impl Engine {
     /// [`Error::ModelUnavailable`] when the model is nowhere to be found, [`Error::InvalidInput`] for settings that make no
     /// sense, otherwise as [`OnnxEmbedder::load`] and [`LanceStore::open`].
     pub async fn open(settings: &Settings) -> Result<Self> {
-        let precision = precision(&settings.embedding.precision)?;
-        let folder = model_folder(&settings.embedding.model, precision).await?;
-        let embedder = OnnxEmbedder::load(&folder, &model_options(settings).with_precision(precision)).await?;
+        let embedder = load(settings).await?;
         let store = LanceStore::open(settings.store_folder()?, embedder.fingerprint()).await?;
+        Ok(Self { settings: settings.clone(), embedder: Arc::new(embedder), store: Arc::new(store) })
+    }
+
+    /// As [`open`](Self::open), but a store that another model filled is embedded anew, from the texts that it holds: no file is read.
+    ///
+    /// The new vectors are gathered in a folder beside the store's, `NAME.rebuilding`, while the old ones go on to answer. When they
+    /// are complete they take the old ones' place in one commit, and the folder is removed. Interrupted, it goes on where it stopped.
+    /// Pipelines of the old model then report their dense leg as failed; open them anew.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`rebuild`](sensetree_index::rebuild).
+    #[cfg(feature = "index")]
+    pub async fn open_rebuilding(settings: &Settings, progress: impl FnMut(sensetree_index::Event) + Send) -> Result<Self> {
+        let embedder = load(settings).await?;
+        let place = settings.store_folder()?;
+        let mut name = place.file_name().unwrap_or_default().to_owned();
+        name.push(".rebuilding");
+        let beside = place.with_file_name(name);
+        let store = match LanceStore::open(&place, embedder.fingerprint()).await {
+            Err(Error::FingerprintMismatch { .. }) => {
+                let old = LanceStore::open_existing(&place).await?;
+                let new = match LanceStore::open(&beside, embedder.fingerprint()).await {
+                    // Somebody began to rebuild for a third model.
+                    Err(Error::FingerprintMismatch { .. }) => {
+                        remove(&beside)?;
+                        LanceStore::open(&beside, embedder.fingerprint()).await?
+                    }
+                    new => new?,
+                };
+                sensetree_index::rebuild(&old, &new, &embedder, progress).await?;
+                let store = old.take_over(&new).await?;
+                store.maintain().await?;
+                store
+            }
+            store => store?,
+        };
+        remove(&beside)?;
         Ok(Self { settings: settings.clone(), embedder: Arc::new(embedder), store: Arc::new(store) })
     }
 
@@ -109,6 +146,21 @@ fn qualifier(summaries: &SummarySettings) -> Result<Arc<dyn sensetree_index::Qua
 #[cfg(all(feature = "index", not(feature = "http")))]
 fn qualifier(_: &SummarySettings) -> Result<Arc<dyn sensetree_index::Qualifier>> {
     Err(Error::invalid("the settings ask for summaries, which needs the feature `http` of sensetree"))
+}
+
+async fn load(settings: &Settings) -> Result<OnnxEmbedder> {
+    let precision = precision(&settings.embedding.precision)?;
+    let folder = model_folder(&settings.embedding.model, precision).await?;
+    OnnxEmbedder::load(&folder, &model_options(settings).with_precision(precision)).await
+}
+
+/// Removes a folder that may not be there.
+#[cfg(feature = "index")]
+fn remove(folder: &std::path::Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", folder)(e)),
+        _ => Ok(()),
+    }
 }
 
 impl Settings {

@@ -61,7 +61,7 @@ pub enum Error {
     /// The store was filled by another embedding model; its vectors cannot be compared with this one's.
     #[error(
         "the store was filled with vectors of {stored}, but the embedder is {given}; \
-         open it with the first model, or index the files again into a new store"
+         open it with the first model, or rebuild it for the second from the texts that it holds"
     )]
     FingerprintMismatch {
         /// What the store was filled with.

@@ -8,7 +8,7 @@
 //! Each runs in a process of its own, since the peak memory of a process never falls. What the in-memory store takes for 100,000
 //! documents is measured without files, so that it can be told from what the sync takes.
 //!
-//! `cargo bench -p sensetree-index --bench scale [-- FILES]`
+//! `cargo bench --profile dev --workspace --all-features --bench scale [-- FILES]`
 
 use std::{
     env,
@@ -122,7 +122,7 @@ fn store(count: usize) -> Outcome {
         let text = format!("note-{number}.md\n\n# Note {number}\n\n{}", "some words of it ".repeat(12 + number % 12));
         let chunk = Chunk::new(text, Embedding::new(vec![1.0; 16])?);
         let stamp = FileStamp { hash: "0".repeat(64), ..FileStamp::default() };
-        let path = format!("/tmp/.tmpAbCdEf/old/{:02}/{:03}/note-{number}.md", number % 10, number % 1000);
+        let path = format!("/home/person/old/{:02}/{:03}/note-{number}.md", number % 10, number % 1000);
         let document = Document::new(path).with_chunk(chunk).with_stamp(stamp);
         block_on(store.commit(vec![document], &[]))?;
     }

@@ -4,6 +4,7 @@ mod filter;
 mod maintain;
 mod rows;
 mod search;
+mod take_over;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -131,7 +132,15 @@ impl LanceStore {
     /// LanceDB would let writers run at once and detect most of what goes wrong, but not that two insert the same row or make the
     /// same table; and files of an unfinished write can only be told from garbage when there is no unfinished write.
     async fn turn(&self) -> Result<Turn> {
-        self.turns.wait(&self.path).await
+        let turn = self.turns.wait(&self.path).await?;
+        self.check_model(&self.table).await?;
+        Ok(turn)
+    }
+
+    /// The table may have been given another model's rows since it was opened; see [`take_over`](Self::take_over).
+    async fn check_model(&self, table: &Table) -> Result<()> {
+        let schema = table.schema().await.map_err(self.failed("read"))?;
+        rows::fingerprint(&schema, &self.path)?.expect(&self.fingerprint)
     }
 
     /// Makes an error of LanceDB one of ours; shaped for `map_err(self.failed("search"))`.

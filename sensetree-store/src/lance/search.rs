@@ -41,6 +41,7 @@ impl LanceStore {
             )));
         }
         let search = |table: Table, count: usize, condition: Option<String>| async move {
+            self.check_model(&table).await?;
             let query = table.vector_search(vector.as_slice()).map_err(self.failed("search"))?;
             let query = query.column(VECTOR).distance_type(DistanceType::Cosine).bypass_vector_index();
             let found = self.rank(query, "_distance", count, condition).await?;

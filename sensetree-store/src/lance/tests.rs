@@ -444,3 +444,30 @@ async fn a_store_that_cannot_be_written_says_so_and_loses_nothing() {
     assert_eq!(store.stats().await.expect("counts").documents, 1);
     commit(&store, vec![document("/b", "new")]).await;
 }
+
+#[tokio::test]
+async fn one_store_takes_the_place_of_another_in_one_commit() {
+    let (folder, beside) = (folder(), folder());
+    let old = open(&folder).await;
+    commit(&old, vec![document("/lamp", "lamp"), document("/boat", "boat")]).await;
+    old.maintain().await.expect("maintenance works");
+    let other_handle = open(&folder).await;
+
+    let fingerprint = Fingerprint::new("other", 6);
+    let new = LanceStore::open(beside.path(), &fingerprint).await.expect("a store is made");
+    let vector = Embedding::new(vec![1.0; 6]).expect("a vector");
+    commit(&new, vec![Document::new("/tree").with_chunk(Chunk::new("tree", vector.clone()))]).await;
+
+    let taken = old.take_over(&new).await.expect("it takes over");
+    for store in [taken, LanceStore::open(folder.path(), &fingerprint).await.expect("it is the other model's now")] {
+        let near = store.nearest(&vector, &Filter::everything(), 9).await.expect("a search by meaning works");
+        assert_eq!(near.iter().map(|hit| hit.id.key.as_str()).collect::<Vec<_>>(), ["/tree"]);
+        assert_eq!((found(&store, "tree").await, found(&store, "lamp").await), (vec!["/tree".to_owned()], vec![]));
+        store.maintain().await.expect("maintenance works");
+    }
+    let refused = other_handle.nearest(&self::vector(1.0), &Filter::everything(), 9).await.expect_err("another model's vectors");
+    assert!(matches!(refused, Error::FingerprintMismatch { .. }), "{refused:?}");
+    let refused = other_handle.commit(vec![document("/late", "late")], &[]).await.expect_err("another model's store");
+    assert!(matches!(refused, Error::FingerprintMismatch { .. }), "{refused:?}");
+    assert_eq!(found(&other_handle, "tree").await, ["/tree"], "words are words");
+}

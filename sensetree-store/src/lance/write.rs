@@ -29,6 +29,7 @@ impl LanceStore {
             tracing::debug!(documents = removed.len(), rows = deleted.num_deleted_rows, "removed");
             return Ok(());
         }
+        self.check_model(&self.table).await?;
         let schema = self.table.schema().await.map_err(self.failed("write to"))?;
         // Finding the words of many chunks is work for a thread of its own.
         let batch = tokio::task::spawn_blocking(move || rows::batch(&documents, schema)).await;
