@@ -43,6 +43,10 @@ fn is_zero_width(c: char) -> bool {
 /// assert_eq!(fold("がん"), "がん");
 /// ```
 pub fn fold(text: &str) -> String {
+    // Most words are plain, and need no tables.
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.nfkd().filter(|c| !is_accent(*c)).flat_map(char::to_lowercase).map(plain_letter).nfc().collect()
 }
 

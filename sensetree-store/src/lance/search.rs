@@ -29,6 +29,15 @@ struct Found {
     id: ChunkId,
     score: f32,
     row: u64,
+    passage: Option<Passage>,
+}
+
+/// What a search reads of the rows that it finds. With their passages one query does all; many more rows than are wanted are read
+/// without.
+#[derive(Clone, Copy, PartialEq)]
+enum Read {
+    Passages,
+    Identities,
 }
 
 impl LanceStore {
@@ -40,11 +49,11 @@ impl LanceStore {
                 self.fingerprint.dimension()
             )));
         }
-        let search = |table: Table, count: usize, condition: Option<String>| async move {
+        let search = |table: Table, count: usize, read: Read, condition: Option<String>| async move {
             self.check_model(&table).await?;
             let query = table.vector_search(vector.as_slice()).map_err(self.failed("search"))?;
             let query = query.column(VECTOR).distance_type(DistanceType::Cosine).bypass_vector_index();
-            let found = self.rank(query, "_distance", count, condition).await?;
+            let found = self.rank(query, "_distance", count, read, condition).await?;
             Ok(found.into_iter().map(|found| Found { score: (1.0 - found.score).clamp(0.0, 1.0), ..found }).collect())
         };
         self.best(filter, limit, search).await
@@ -57,9 +66,9 @@ impl LanceStore {
         }
         // A match of any of the words, made as a value: there is no parser that could find an operator in it.
         let words = FullTextSearchQuery::new_query(MatchQuery::new(words).with_column(Some(WORDS.to_owned())).into());
-        let search = |table: Table, count: usize, condition: Option<String>| {
+        let search = |table: Table, count: usize, read: Read, condition: Option<String>| {
             let query = table.query().full_text_search(words.clone());
-            self.rank(query, "_score", count, condition)
+            self.rank(query, "_score", count, read, condition)
         };
         self.best(filter, limit, search).await
     }
@@ -68,7 +77,12 @@ impl LanceStore {
     ///
     /// Lance breaks ties by where a row is stored. So that the answer doesn't depend on it, rows are asked for until the
     /// group of equal scores at the cut is complete.
-    async fn best<F>(&self, filter: &Filter, limit: usize, search: impl Fn(Table, usize, Option<String>) -> F) -> Result<Vec<Hit>>
+    async fn best<F>(
+        &self,
+        filter: &Filter,
+        limit: usize,
+        search: impl Fn(Table, usize, Read, Option<String>) -> F,
+    ) -> Result<Vec<Hit>>
     where
         F: Future<Output = Result<Vec<Found>>>,
     {
@@ -79,16 +93,16 @@ impl LanceStore {
         let condition = rows.condition();
         // All steps read one version, so row numbers stay true between them.
         let table = self.table.query_snapshot().await.map_err(self.failed("search"))?;
-        let mut count = limit.saturating_add(SPARE);
+        let (mut count, mut read) = (limit.saturating_add(SPARE), Read::Passages);
         let mut found = loop {
-            let mut found = search(table.clone(), count, condition.clone()).await?;
+            let mut found = search(table.clone(), count, read, condition.clone()).await?;
             order::sort_ranked(&mut found, |found| f64::from(found.score), |found| &found.id);
             let cut_off =
                 found.len() >= count && found.last().map(|last| last.score) == found.get(limit - 1).map(|last| last.score);
             if !cut_off {
                 break found;
             }
-            count = count.saturating_mul(WIDEN);
+            (count, read) = (count.saturating_mul(WIDEN), Read::Identities);
         };
         found.truncate(limit);
         self.hits(&table, found).await
@@ -100,31 +114,37 @@ impl LanceStore {
         query: impl QueryBase + ExecutableQuery,
         score: &str,
         count: usize,
+        read: Read,
         condition: Option<String>,
     ) -> Result<Vec<Found>> {
-        let columns = Select::columns(&[&IDENTITY_COLUMNS[..], &[score]].concat());
+        let passage_columns = if read == Read::Passages { &PASSAGE_COLUMNS[..] } else { &[] };
+        let columns = Select::columns(&[&IDENTITY_COLUMNS[..], passage_columns, &[score]].concat());
         let mut query = query.select(columns).with_row_id().limit(count);
         if let Some(condition) = condition {
             query = query.only_if(condition);
         }
         let mut found = Vec::new();
         for batch in self.run(query).await? {
+            let passages = if read == Read::Passages { rows::passages(&batch)? } else { Vec::new() };
+            let mut passages = passages.into_iter();
             let rows = rows::identities(&batch, score)?.into_iter().zip(rows::row_numbers(&batch)?);
-            found.extend(rows.map(|((id, score), row)| Found { id, score, row }));
+            found.extend(rows.map(|((id, score), row)| Found { id, score, row, passage: passages.next() }));
         }
         Ok(found)
     }
 
-    /// Reads the passages of the rows that made it into the list.
+    /// The hits of the rows that made it into the list; passages that have not been read yet are read here.
     async fn hits(&self, table: &Table, found: Vec<Found>) -> Result<Vec<Hit>> {
-        let rows = found.iter().map(|found| found.row).collect();
-        let query = table.take_row_ids(rows).select(Select::columns(&PASSAGE_COLUMNS)).with_row_id();
         let mut passages: HashMap<u64, Passage> = HashMap::new();
-        for batch in self.run(query).await? {
-            passages.extend(rows::row_numbers(&batch)?.into_iter().zip(rows::passages(&batch)?));
+        let missing: Vec<u64> = found.iter().filter(|found| found.passage.is_none()).map(|found| found.row).collect();
+        if !missing.is_empty() {
+            let query = table.take_row_ids(missing).select(Select::columns(&PASSAGE_COLUMNS)).with_row_id();
+            for batch in self.run(query).await? {
+                passages.extend(rows::row_numbers(&batch)?.into_iter().zip(rows::passages(&batch)?));
+            }
         }
         let hit = |found: Found| {
-            let passage = passages.remove(&found.row);
+            let passage = found.passage.or_else(|| passages.remove(&found.row));
             let passage =
                 passage.ok_or_else(|| Error::other("read the passages of a search", format!("row {} is gone", found.row)))?;
             Ok(Hit { id: found.id, score: found.score, passage: Arc::new(passage) })
