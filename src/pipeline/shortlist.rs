@@ -32,3 +32,11 @@ pub(super) fn split(candidates: Vec<Candidate>, size: usize, per_file: NonZero<u
     }
     (shortlist, rest)
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn three_candidates_a_result_are_reranked_within_20_to_100() {
+        assert_eq!([1, 7, 20, 33, 34, 100].map(super::size), [20, 21, 60, 99, 100, 100]);
+    }
+}

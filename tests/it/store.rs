@@ -109,7 +109,7 @@ fn a_store_of_another_model_is_refused() {
         for other in [MockEmbedder::new(6), MockEmbedder::new(8).named("another")] {
             let error = LanceStore::open(place.path(), other.fingerprint()).await.expect_err("the spaces differ");
             assert!(matches!(&error, Error::FingerprintMismatch { stored, .. } if **stored == *first.fingerprint()), "{error}");
-            assert!(error.to_string().contains("index the files again"), "the message says what to do: {error}");
+            assert!(error.to_string().contains("rebuild it for the second"), "the message says what to do: {error}");
         }
     });
 }
