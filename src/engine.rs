@@ -40,7 +40,7 @@ impl Engine {
     ///
     /// The new vectors are gathered in a folder beside the store's, `NAME.rebuilding`, while the old ones go on to answer. When they
     /// are complete they take the old ones' place in one commit, and the folder is removed. Interrupted, it goes on where it stopped.
-    /// Pipelines of the old model then report their dense leg as failed; open them anew.
+    /// One process at a time: of two, one may end with an error, and the store is whole all the same. Pipelines of the old model then report their dense leg as failed; open them anew.
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`rebuild`](sensetree_index::rebuild).
@@ -48,6 +48,7 @@ impl Engine {
     pub async fn open_rebuilding(settings: &Settings, progress: impl FnMut(sensetree_index::Event) + Send) -> Result<Self> {
         let embedder = load(settings).await?;
         let place = settings.store_folder()?;
+        let place = std::path::absolute(&place).map_err(Error::io("find the absolute path of", &place))?;
         let mut name = place.file_name().unwrap_or_default().to_owned();
         name.push(".rebuilding");
         let beside = place.with_file_name(name);

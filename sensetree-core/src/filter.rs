@@ -176,10 +176,10 @@ mod tests {
     #[test]
     fn a_narrower_folder_replaces_the_folders_and_keeps_the_other_conditions() {
         let scope = |path| Scope::new(path, PathRules::Posix);
-        let wide = Filter::everything().under(scope("/notes")).under(scope("/work")).extensions(["md"]);
+        let wide = Filter::everything().under(scope("/notes")).under(scope("/office")).extensions(["md"]);
         let narrow = wide.only_under(scope("/notes/home"));
         for (path, passes) in
-            [("/notes/home/a.md", true), ("/notes/a.md", false), ("/work/a.md", false), ("/notes/home/a.txt", false)]
+            [("/notes/home/a.md", true), ("/notes/a.md", false), ("/office/a.md", false), ("/notes/home/a.txt", false)]
         {
             assert_eq!(narrow.matches(&DocumentKey::new(path, PathRules::Posix), 0), passes, "{path}");
         }

@@ -37,7 +37,7 @@ fn pipeline(embedder: impl Embedder, store: Arc<MemoryStore>) -> Pipeline {
 const NOTES: &[(&str, &[&str])] = &[
     ("/notes/home/boiler.md", &["the boiler was serviced in May", "the chimney was swept"]),
     ("/notes/home/bread.md", &["flour water salt"]),
-    ("/notes/work/offer.md", &["the offer for the boiler"]),
+    ("/notes/office/offer.md", &["the offer for the boiler"]),
     ("/notes-old/boiler.md", &["boiler serviced"]),
 ];
 
@@ -67,7 +67,7 @@ fn the_strongest_branch_leads_to_the_best_file_and_counts_are_told() {
         assert_eq!((tree.root.name.as_str(), tree.root.files, tree.root.chunks), ("/", 4, 5));
         assert_eq!(names(&tree.root.children), ["notes-old", "notes"]);
         let notes = &tree.root.children[1];
-        assert_eq!((names(&notes.children), notes.files, notes.chunks), (vec!["home", "work"], 3, 4));
+        assert_eq!((names(&notes.children), notes.files, notes.chunks), (vec!["home", "office"], 3, 4));
         assert_eq!(names(&notes.children[0].children), ["boiler.md", "bread.md"]);
         let boiler = &notes.children[0].children[0];
         assert_eq!((boiler.files, boiler.chunks), (1, 2));

@@ -1,6 +1,6 @@
 //! Settings as a program reads them from a file, with the real model and the real database.
 
-use sensetree::{Engine, Error, Pipeline, Query, Settings, StageStatus, Store};
+use sensetree::{Engine, Error, Fingerprint, Pipeline, Query, Settings, StageStatus, Store, store::LanceStore};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers::path};
 
@@ -70,6 +70,8 @@ fn another_model_takes_over_the_texts_and_the_old_one_is_refused() {
 
         let refused = Engine::open(&settings("xlmr-embedder")).await.expect_err("another model");
         assert!(matches!(refused, Error::FingerprintMismatch { .. }), "{refused:?}");
+        let third = Fingerprint::new("third", 5);
+        drop(LanceStore::open(place.store().with_file_name("store.rebuilding"), &third).await.expect("an abandoned rebuild"));
         let mut embedded = 0;
         let other = settings("xlmr-embedder");
         let new = Engine::open_rebuilding(&other, |event| {
