@@ -1,31 +1,32 @@
 //! Measures search on questions with known answers, so that settings are chosen by numbers.
 //!
 //! ```text
-//! evaluate COLLECTION…                        # folders in BEIR form: corpus.jsonl, queries.jsonl, qrels/test.tsv
-//! evaluate --questions QUESTIONS.tsv FOLDER   # your own files: question<TAB>file, relative to the folder
+//! evaluate COLLECTION…                               # folders in BEIR form: corpus.jsonl, queries.jsonl, qrels/test.tsv
+//! evaluate --questions QUESTIONS.tsv FOLDER          # your own files: question<TAB>file, relative to the folder
+//! evaluate --questions QUESTIONS.tsv FOLDER --grid   # which fusion rule, weight and chunk size suits them
 //! ```
 //!
-//! A document of a collection is one chunk, title and text, unless `--chunk-size` says otherwise; a folder is indexed as
-//! `search index` would. Exit code 0, 1 when a gate that was asked for fails, 2 on an error.
+//! Each row of a table is one setting; the best one is named, for each collection and for all of them, in the form in which it
+//! stands in a settings file. Whoever tries many settings finds one that happens to suit these very questions, so what the choice is
+//! worth on others is printed beside it.
+//!
+//! A folder is indexed as `search index` would. A document of a collection is one chunk, title and text; with `--chunk-size` it is
+//! a text file that is indexed like any other. Exit code 0, 1 when a gate that was asked for fails, 2 on an error.
 
 mod shared;
+#[path = "evaluate/subject.rs"]
+mod subject;
 
-use std::{
-    collections::HashSet,
-    hash::{DefaultHasher, Hash, Hasher},
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Instant,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, ValueEnum};
 use sensetree::{
-    Chunk, Document, DocumentKey, Embedder, Engine, Error, Page, Pipeline, Query, Result, Settings, StageReport, StageStatus,
-    Store,
-    eval::{Collection, Judgements, Metric, Overview, PairedTest, Run, Table, gate, read_questions},
-    fusion::FusionRule,
+    Error, Result, Settings,
+    eval::{Choice, Metric, Overview, PairedTest, Run, Scores, Table, gate},
+    fusion::{FusionRule, RRF_K},
 };
-use shared::{BAD, BOLD, DIM, GOOD};
+use shared::{BAD, BOLD, GOOD};
+use subject::Subject;
 
 /// nDCG@10, Recall@5, MRR@10 and MAP of dense, sparse, hybrid and hybrid+rerank, compared query by query.
 #[derive(Parser)]
@@ -37,7 +38,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     questions: Option<PathBuf>,
     /// Which judgements of a collection: qrels/NAME.tsv
-    #[arg(long, default_value = "test")]
+    #[arg(long, value_name = "NAME", default_value = "test")]
     split: String,
     /// Only the first so many queries of each collection
     #[arg(long, value_name = "N")]
@@ -45,22 +46,28 @@ struct Arguments {
     /// fp32, or int8 as the library chooses on CPUs
     #[arg(long, default_value = "fp32", value_parser = ["fp32", "fp16", "int8"])]
     precision: String,
-    /// Fusion rules to compare: rrf, rrf:0.6, min-max:0.6, dbsf:0.5. The first one is used for hybrid and for reranking
-    #[arg(long, value_delimiter = ' ', num_args = 1.., default_value = "rrf")]
+    /// Fusion rules to compare: rrf, rrf:0.6, min-max:0.6, dbsf:0.5. The first one is that of the row hybrid [default: rrf]
+    #[arg(long, value_name = "RULE", value_delimiter = ' ', num_args = 1..)]
     fusion: Vec<FusionRule>,
-    /// Sizes of chunks to compare, in characters, for --questions [default: the indexer's]
-    #[arg(long, value_delimiter = ',', requires = "questions")]
+    /// Weights of the dense leg to compare: each rule with each of them, beside the rule as it was given
+    #[arg(long, value_name = "WEIGHT", value_delimiter = ',')]
+    alpha: Vec<f64>,
+    /// Sizes of chunks to compare, in characters. The first one is that of the row hybrid [default: the indexer's, whole documents for collections]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
     chunk_size: Vec<usize>,
+    /// Where nothing else is said: --fusion rrf min-max dbsf --alpha 0.3,0.4,0.5,0.6,0.7, and with --questions --chunk-size 1000,500,2000
+    #[arg(long)]
+    grid: bool,
     /// late, or a cross-encoder: a folder or a name
-    #[arg(long, default_value = "late")]
+    #[arg(long, value_name = "NAME", default_value = "late")]
     reranker: String,
-    /// Leave out the row hybrid+rerank, which takes most of the time
+    /// Leave out hybrid+rerank, which takes most of the time
     #[arg(long)]
     no_rerank: bool,
     /// Write each run in TREC form into this folder
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
-    /// Fail when a level is not reached: rmm1 is hybrid search with Recall@5 of 70 %, rmm2 a reranker with nDCG@10 10 % above that
+    /// Fail when a level is not reached: rmm1 is hybrid search with Recall@5 of 70 %, rmm2 hybrid+rerank with nDCG@10 10 % above hybrid
     #[arg(long, value_enum, value_delimiter = ',')]
     gate: Vec<Gate>,
 }
@@ -71,16 +78,14 @@ enum Gate {
     Rmm2,
 }
 
-/// Results of a page; the pool of each leg is six times this.
-const LIMIT: usize = 20;
-/// Documents of one commit.
-const BATCH: usize = 512;
 const HYBRID: &str = "hybrid";
 const RERANKED: &str = "hybrid+rerank";
+/// What settings are chosen by.
+const METRIC: Metric = Metric::USUAL[0];
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match evaluate(&Arguments::parse()).await {
+    match evaluate(&Arguments::parse().with_grid()).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(e) => {
@@ -92,208 +97,196 @@ async fn main() -> ExitCode {
 
 /// Whether every gate was passed.
 async fn evaluate(arguments: &Arguments) -> Result<bool> {
-    let mut tables = Vec::new();
-    let mut passed = true;
+    let mut rows = rows(arguments)?;
+    let mut measured = Vec::new();
     for folder in &arguments.folders {
         let subject = Subject::read(arguments, folder)?;
-        let mut runs = Vec::new();
-        let sizes = arguments.chunk_size.iter().copied().map(Some);
-        let sizes: Vec<Option<usize>> = if arguments.chunk_size.is_empty() { vec![None] } else { sizes.collect() };
-        for &size in &sizes {
-            let engine = subject.engine(arguments, size).await?;
-            let suffix = if sizes.len() > 1 { size.map(|size| format!(" {size}")).unwrap_or_default() } else { String::new() };
-            for (row, settings) in rows(arguments) {
-                // Documents of a collection are not files, so their existence is not checked.
-                let pipeline = engine.pipeline().settings(&settings).without_existence_check().build()?;
-                runs.push((format!("{row}{suffix}"), subject.ask(&row, &pipeline).await?));
-            }
+        let runs = subject.ask(&rows).await?;
+        measured.push((subject, runs));
+    }
+    if !arguments.no_rerank {
+        let reranked = reranked(&rows, &measured)?;
+        for (subject, runs) in &mut measured {
+            runs.extend(subject.ask(&reranked).await?);
         }
+        rows.extend(reranked);
+    }
+    let mut tables = Vec::new();
+    let mut passed = true;
+    for one in &measured {
+        let (subject, runs) = one;
         anstream::println!("\n{BOLD}{}{BOLD:#}", subject.name);
-        let named: Vec<(&str, &Run)> = runs.iter().map(|(name, run)| (name.as_str(), run)).collect();
+        let named: Vec<(&str, &Run)> = rows.iter().map(|row| row.name.as_str()).zip(runs).collect();
         let table = Table::new(&subject.judgements, &named, &Metric::USUAL, &PairedTest::default())?;
-        println!("{table}");
-        passed &= gates(arguments, &subject, &runs);
+        print!("{table}");
+        print_best(&rows, std::slice::from_ref(one))?;
+        passed &= gates(arguments, subject, &named);
         if let Some(folder) = &arguments.runs {
             std::fs::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
-            for (name, run) in &runs {
-                run.write_trec(folder.join(format!("{}.{}.run", subject.name, name.replace([':', '+', ' '], "-"))))?;
+            for (name, run) in named {
+                run.write_trec(folder.join(format!("{}.{}.run", subject.name, name.replace([':', '+', ' ', ','], "-"))))?;
             }
         }
-        tables.push((subject.name, table));
+        tables.push((subject.name.as_str(), table));
     }
-    let named: Vec<(&str, &Table)> = tables.iter().map(|(name, table)| (name.as_str(), table)).collect();
-    if named.len() > 1 {
+    if tables.len() > 1 {
+        let named: Vec<(&str, &Table)> = tables.iter().map(|(name, table)| (*name, table)).collect();
         anstream::println!("\n{BOLD}all{BOLD:#}");
-        println!("{}", Overview::new(&named)?);
-    }
-    let mean = |row: usize| tables.iter().map(|(_, table)| table.rows[row].values[0]).sum::<f64>() / tables.len() as f64;
-    if let Some(best) = (0..tables[0].1.rows.len()).max_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(b.cmp(&a))) {
-        println!("\nBest by mean nDCG@10: {} ({:.4})", tables[0].1.rows[best].name, mean(best));
+        print!("{}", Overview::new(&named)?);
+        print_best(&rows, &measured)?;
     }
     Ok(passed)
 }
 
-/// The rows of a table: what they are called, and the settings that make them.
-fn rows(arguments: &Arguments) -> Vec<(String, Settings)> {
-    let row = |hybrid, rerank, fusion| {
-        let mut settings = shared::settings();
-        settings.retrieval.hybrid = hybrid;
-        settings.retrieval.rerank = rerank;
-        settings.retrieval.fusion = fusion;
-        settings
-    };
-    let first = arguments.fusion[0];
-    let sparse_only = FusionRule::Rrf { k: sensetree::fusion::RRF_K, alpha: Some(0.0) };
-    let mut rows = vec![
-        ("dense".to_owned(), row(false, false, first)),
-        ("sparse".to_owned(), row(true, false, sparse_only)),
-        (HYBRID.to_owned(), row(true, false, first)),
-    ];
-    rows.extend(arguments.fusion[1..].iter().map(|&rule| (format!("{HYBRID} {rule}"), row(true, false, rule))));
-    if !arguments.no_rerank {
-        rows.push((RERANKED.to_owned(), row(true, true, first)));
-    }
-    rows
+/// A row of the tables.
+struct Row {
+    name: String,
+    settings: Settings,
 }
 
-fn gates(arguments: &Arguments, subject: &Subject, runs: &[(String, Run)]) -> bool {
-    let run = |name: &str| runs.iter().find(|(row, _)| row == name || row.starts_with(&format!("{name} "))).map(|(_, run)| run);
-    let Some(hybrid) = run(HYBRID) else { return true };
+/// What was searched, with a run for each row.
+type Measured = (Subject, Vec<Run>);
+
+impl Arguments {
+    /// What the grid sets where nothing else was said.
+    fn with_grid(mut self) -> Self {
+        if self.grid && self.fusion.is_empty() {
+            self.fusion.extend(["rrf", "min-max", "dbsf"].map(|rule| rule.parse::<FusionRule>().expect("names of rules")));
+        }
+        if self.grid && self.alpha.is_empty() {
+            self.alpha.extend([0.3, 0.4, 0.5, 0.6, 0.7]);
+        }
+        if self.grid && self.questions.is_some() && self.chunk_size.is_empty() {
+            self.chunk_size.extend([1000, 500, 2000]);
+        }
+        if self.fusion.is_empty() {
+            self.fusion.push(FusionRule::default());
+        }
+        self
+    }
+
+    /// The rules as they were given, each followed by itself with other weights.
+    fn rules(&self) -> Result<Vec<FusionRule>> {
+        let mut rules = Vec::new();
+        for &given in &self.fusion {
+            for rule in std::iter::once(given).chain(self.alpha.iter().map(|alpha| weighted(given, *alpha))) {
+                rule.build()?;
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+        Ok(rules)
+    }
+}
+
+fn weighted(rule: FusionRule, alpha: f64) -> FusionRule {
+    match rule {
+        // Half and half is the order of the rule without weights.
+        FusionRule::Rrf { k, .. } => FusionRule::Rrf { k, alpha: (alpha != 0.5).then_some(alpha) },
+        FusionRule::MinMax { .. } => FusionRule::MinMax { alpha },
+        FusionRule::DistributionBased { .. } => FusionRule::DistributionBased { alpha },
+        other => other,
+    }
+}
+
+/// All rows without reranking: for each size of chunks dense, sparse, and hybrid with each rule.
+fn rows(arguments: &Arguments) -> Result<Vec<Row>> {
+    let rules = arguments.rules()?;
+    let sizes = arguments.chunk_size.iter().copied().map(Some);
+    let sizes: Vec<Option<usize>> = if arguments.chunk_size.is_empty() { vec![None] } else { sizes.collect() };
+    let mut rows: Vec<Row> = Vec::new();
+    for &size in &sizes {
+        let suffix = size.filter(|_| size != sizes[0]).map(|size| format!(", chunks of {size}")).unwrap_or_default();
+        let mut add = |name: String, hybrid, fusion| {
+            let mut settings = shared::settings();
+            settings.embedding.precision = arguments.precision.clone();
+            settings.retrieval.reranker_model = arguments.reranker.clone();
+            settings.retrieval.hybrid = hybrid;
+            settings.retrieval.rerank = false;
+            settings.retrieval.fusion = fusion;
+            settings.indexing.chunk_size = size;
+            rows.push(Row { name: name + &suffix, settings });
+        };
+        add("dense".into(), false, FusionRule::default());
+        add("sparse".into(), true, FusionRule::Rrf { k: RRF_K, alpha: Some(0.0) });
+        add(HYBRID.into(), true, rules[0]);
+        rules[1..].iter().for_each(|&rule| add(format!("{HYBRID} {rule}"), true, rule));
+    }
+    Ok(rows)
+}
+
+/// The row hybrid with reranking, and so the best of all hybrid ones: reranking each of them would take hours.
+fn reranked(rows: &[Row], measured: &[Measured]) -> Result<Vec<Row>> {
+    let (best, _) = choose(rows, measured, |row| row.name.starts_with(HYBRID))?;
+    let chosen = rows.iter().filter(|row| row.name == HYBRID || row.name == best.name);
+    let with_reranking = |row: &Row| {
+        let mut settings = row.settings.clone();
+        settings.retrieval.rerank = true;
+        Row { name: row.name.replacen(HYBRID, RERANKED, 1), settings }
+    };
+    Ok(chosen.map(with_reranking).collect())
+}
+
+/// The best of some rows, over all collections.
+fn choose<'a>(rows: &'a [Row], measured: &[Measured], among: impl Fn(&Row) -> bool) -> Result<(&'a Row, Choice)> {
+    let candidates: Vec<usize> = (0..rows.len()).filter(|at| among(&rows[*at])).collect();
+    let scores = |(subject, runs): &Measured| -> Vec<Scores> {
+        candidates.iter().map(|at| METRIC.evaluate(&runs[*at], &subject.judgements)).collect()
+    };
+    let scores: Vec<Vec<Scores>> = measured.iter().map(scores).collect();
+    let choice = Choice::new(&scores.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    Ok((&rows[candidates[choice.best]], choice))
+}
+
+/// The best row, what choosing it is worth, and its settings.
+fn print_best(rows: &[Row], measured: &[Measured]) -> Result<()> {
+    let (best, choice) = choose(rows, measured, |_| true)?;
+    let (_, hybrid) = choose(rows, measured, |row| row.name == HYBRID)?;
+    anstream::println!("{GOOD}Best: {}{GOOD:#}, {METRIC} {:.4} on the questions it was chosen on", best.name, choice.mean);
+    match choice.held_out {
+        Some(held_out) => println!(
+            "chosen on one half of the questions and measured on the other: {held_out:.4}, {:+.4} against {HYBRID}",
+            held_out - hybrid.mean
+        ),
+        None => println!("too few questions to measure it on others"),
+    }
+    println!("{}", in_toml(&best.settings));
+    Ok(())
+}
+
+/// What differs from the defaults, as it stands in a settings file.
+fn in_toml(settings: &Settings) -> String {
+    let mut settings = settings.clone();
+    if !settings.retrieval.rerank {
+        settings.retrieval.reranker_model = Settings::default().retrieval.reranker_model;
+    }
+    let table = |settings: &Settings| toml::Table::try_from(settings).expect("settings can be written");
+    let usual = table(&Settings::default());
+    let mut text = String::new();
+    for (section, keys) in table(&settings) {
+        let differs = |key: &str, value| usual[&section].get(key) != Some(value);
+        let keys = keys.as_table().into_iter().flatten().filter(|(key, value)| differs(key, value));
+        let lines: String = keys.map(|(key, value)| format!("    {key} = {value}\n")).collect();
+        if !lines.is_empty() {
+            text += &format!("    [{section}]\n{lines}");
+        }
+    }
+    text
+}
+
+fn gates(arguments: &Arguments, subject: &Subject, runs: &[(&str, &Run)]) -> bool {
+    let run = |name: &str| runs.iter().find(|(row, _)| *row == name).map(|(_, run)| *run);
+    let hybrid = run(HYBRID).expect("there is always a row of this name");
     let mut passed = true;
     for gate in &arguments.gate {
-        let verdict = match (gate, run(RERANKED)) {
-            (Gate::Rmm1, _) => gate::rmm1(hybrid, &subject.judgements),
-            (Gate::Rmm2, reranked) => gate::rmm2(reranked.unwrap_or(hybrid), hybrid, &subject.judgements),
+        let verdict = match gate {
+            Gate::Rmm1 => gate::rmm1(hybrid, &subject.judgements),
+            Gate::Rmm2 => gate::rmm2(run(RERANKED).unwrap_or(hybrid), hybrid, &subject.judgements),
         };
         let style = if verdict.passed { GOOD } else { BAD };
         anstream::println!("{style}{verdict}{style:#}");
         passed &= verdict.passed;
     }
     passed
-}
-
-/// What is searched, and what should be found.
-struct Subject {
-    name: String,
-    /// A folder of files, or the documents of a collection.
-    files: Option<PathBuf>,
-    documents: Vec<(String, String)>,
-    queries: Vec<(String, String)>,
-    judgements: Judgements,
-}
-
-impl Subject {
-    fn read(arguments: &Arguments, folder: &Path) -> Result<Self> {
-        let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-        let most = arguments.queries.unwrap_or(usize::MAX);
-        let mut judgements = Judgements::default();
-        if let Some(file) = &arguments.questions {
-            let mut queries = Vec::new();
-            for (question, files) in read_questions(file)?.into_iter().take(most) {
-                files.into_iter().for_each(|file| judgements.insert(question.clone(), file, 1));
-                queries.push((question.clone(), question));
-            }
-            let files = std::path::absolute(folder).map_err(Error::io("find", folder))?;
-            return Ok(Self { name, files: Some(files), documents: Vec::new(), queries, judgements });
-        }
-        let collection = Collection::read(folder, &arguments.split)?;
-        let queries: Vec<(String, String)> =
-            collection.judged_queries().take(most).map(|(id, text)| (id.to_owned(), text.to_owned())).collect();
-        for (query, _) in &queries {
-            for document in collection.judgements().relevant(query) {
-                judgements.insert(query, document, collection.judgements().grade(query, document));
-            }
-        }
-        let documents = collection.documents().iter().map(|document| (document.id.clone(), document.full_text())).collect();
-        Ok(Self { name, files: None, documents, queries, judgements })
-    }
-
-    /// The subject's store; what an earlier run stored is kept.
-    async fn engine(&self, arguments: &Arguments, chunk_size: Option<usize>) -> Result<Engine> {
-        let mut settings = shared::settings();
-        settings.embedding.precision = arguments.precision.clone();
-        settings.retrieval.reranker_model = arguments.reranker.clone();
-        settings.indexing.chunk_size = chunk_size;
-        // A smaller chunk shares less with its neighbour, in proportion.
-        settings.indexing.overlap = chunk_size.map(|size| size * 3 / 20);
-        let size = chunk_size.map(|size| format!("-{size}")).unwrap_or_default();
-        let name = format!("{}-{:016x}-{}{size}", self.name, self.identity(), arguments.precision);
-        settings.store = Some(shared::cache()?.join("evaluate").join(name));
-        let engine = Engine::open(&settings).await?;
-        match &self.files {
-            Some(folder) => {
-                let bar = shared::bar();
-                engine.indexer()?.build()?.sync(&[folder], |event| shared::follow(&bar, &event)).await?;
-                bar.finish_and_clear();
-            }
-            None => self.fill(&engine).await?,
-        }
-        Ok(engine)
-    }
-
-    /// Tells subjects of one name apart, and states of a collection.
-    fn identity(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (&self.files, &self.documents).hash(&mut hasher);
-        hasher.finish()
-    }
-
-    async fn fill(&self, engine: &Engine) -> Result<()> {
-        let (embedder, store) = (engine.embedder(), engine.store());
-        let stored: HashSet<DocumentKey> =
-            store.documents(&Default::default()).await?.into_iter().map(|document| document.key).collect();
-        let missing: Vec<_> = self.documents.iter().filter(|(id, _)| !stored.contains(&key(id))).collect();
-        let bar = shared::bar();
-        bar.set_length(missing.len() as u64);
-        bar.set_message("embedding");
-        for batch in missing.chunks(BATCH) {
-            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-            let vectors = embedder.embed_passages(&texts).await?;
-            let document = |((id, text), vector): (&&(String, String), _)| Document {
-                key: key(id),
-                ..Document::new(id).with_chunk(Chunk::new(text, vector))
-            };
-            store.commit(batch.iter().zip(vectors).map(document).collect(), &[]).await?;
-            bar.inc(batch.len() as u64);
-        }
-        bar.finish_and_clear();
-        store.maintain().await
-    }
-
-    async fn ask(&self, row: &str, pipeline: &Pipeline) -> Result<Run> {
-        let mut run = Run::default();
-        let started = Instant::now();
-        for (id, text) in &self.queries {
-            let mut query = Query::new(text).limit(LIMIT);
-            if let Some(folder) = &self.files {
-                query = query.under(folder)?;
-            }
-            let page = pipeline.search(query).await?;
-            // What was skipped although it had something to do is no row of its own.
-            let is_missing = |stage: &&StageReport| stage.status != StageStatus::Ran && stage.input > 0;
-            if let Some(stage) = page.stages.iter().find(is_missing) {
-                return Err(Error::contract(&stage.name, stage.reason.clone().unwrap_or_default()));
-            }
-            run.insert(id, self.ranking(&page));
-            let ran = page.stages.iter().filter(|stage| stage.status == StageStatus::Ran);
-            run.insert_stages(id, ran.map(|stage| stage.name.clone()));
-        }
-        let each = started.elapsed().as_secs_f64() * 1e3 / run.len().max(1) as f64;
-        anstream::eprintln!("{DIM}{}: {row}, {each:.1} ms a query{DIM:#}", self.name);
-        Ok(run)
-    }
-
-    /// The page's order, as scores: what a page shows is not what it is ordered by.
-    fn ranking(&self, page: &Page) -> Vec<(String, f64)> {
-        let name = |result: &sensetree::SearchResult| match &self.files {
-            Some(folder) => result.path.strip_prefix(folder).unwrap_or(&result.path).to_string_lossy().into_owned(),
-            None => result.key.to_string(),
-        };
-        page.results.iter().zip(1u32..).map(|(result, rank)| (name(result), 1.0 / f64::from(rank))).collect()
-    }
-}
-
-/// Identifiers are not paths; they are kept as they are.
-fn key(id: &str) -> DocumentKey {
-    DocumentKey::from_stored(id)
 }

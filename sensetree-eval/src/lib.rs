@@ -5,6 +5,7 @@
 //! - how well the two agree: [`Metric`], for each query and in the mean ([`Scores`]); which queries count, and how: [`Coverage`];
 //! - whether one run is better than another: [`PairedTest`], and [`holm`] when there are several;
 //! - all of it side by side: [`Table`], and [`Overview`] for several collections;
+//! - which of many settings to take, and what that choice is worth on other questions: [`Choice`];
 //! - whether a search reaches a level: [`gate`].
 //!
 //! The values are those of `trec_eval`, `ranx` and `ir_measures`, the tests those of `scipy`; the crate's tests compare them.
@@ -25,6 +26,7 @@
 //! println!("{}: {:.4}", Metric::Ndcg(10), Metric::Ndcg(10).evaluate(&run, &judgements).mean); // nDCG@10: 0.7602
 //! ```
 
+mod choice;
 mod collection;
 pub mod gate;
 mod judgements;
@@ -36,6 +38,7 @@ mod run;
 mod table;
 mod trec;
 
+pub use choice::Choice;
 pub use collection::{Collection, CorpusDocument};
 pub use judgements::Judgements;
 pub use metric::{Metric, Scores};

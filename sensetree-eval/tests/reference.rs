@@ -71,6 +71,49 @@ fn every_metric_agrees_with_three_other_tools() {
 }
 
 #[test]
+fn the_fixture_has_what_tools_disagree_about() {
+    let fixture = fixture();
+    let ties = |ranking: &[(String, f64)]| ranking.windows(2).any(|pair| pair[0].1 == pair[1].1);
+    assert!(fixture.run.values().filter(|ranking| ties(ranking)).count() > 10, "equal scores");
+    assert!(fixture.run.values().any(|ranking| ranking.len() < 10), "rankings shorter than the cut-offs");
+    for grade in [-1, 0, 1, 2, 3] {
+        let has_grade = |query: &&String| fixture.judgements[*query].values().any(|given| *given == grade);
+        let counts = |query: &&String| fixture.expected[&Metric::Map]["pytrec_eval"].contains_key(*query);
+        assert!(fixture.judgements.keys().filter(has_grade).any(|query| counts(&query)), "grade {grade} in a query that counts");
+    }
+    for (query, grades) in &fixture.judgements {
+        let Some(ranking) = fixture.run.get(query) else { continue };
+        let found =
+            |wanted: fn(i32) -> bool| ranking.iter().any(|(document, _)| grades.get(document).is_some_and(|g| wanted(*g)));
+        if found(|grade| grade < 0) && found(|grade| grade == 0) && found(|grade| grade > 0) {
+            return;
+        }
+    }
+    panic!("no ranking has documents of a grade below, at and above 0");
+}
+
+/// The tools take each document once or refuse the run, so what they say of the run without repetitions is what counts.
+#[test]
+fn a_document_that_stands_twice_counts_once_at_its_first_place() {
+    let fixture = fixture();
+    let (judgements, run) = judgements_and_run(&fixture);
+    let mut repeated = Run::default();
+    for query in run.queries() {
+        let ranking = run.ranking(query);
+        // After each document, one of those before it once more.
+        let again = ranking.iter().enumerate().flat_map(|(at, pair)| [pair.clone(), (ranking[at / 2].0.clone(), pair.1)]);
+        repeated.insert(query, again.collect());
+    }
+    for (metric, tools) in &fixture.expected {
+        let scores = metric.evaluate(&repeated, &judgements);
+        for (query, value) in &tools["pytrec_eval"] {
+            let ours = scores.per_query[query];
+            assert!((ours - value).abs() < 1e-9, "{metric} of {query}: {ours} where pytrec_eval has {value}");
+        }
+    }
+}
+
+#[test]
 fn queries_are_counted_as_trec_eval_counts_them() {
     let fixture = fixture();
     let (judgements, run) = judgements_and_run(&fixture);

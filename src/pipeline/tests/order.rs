@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::{Fused, Leg, RankedList};
 
 #[test]
 fn a_reranker_that_breaks_leaves_the_fused_order() {
@@ -133,24 +134,54 @@ impl Stage for EverythingButTheScored {
 #[test]
 fn a_blend_stands_between_the_fused_and_the_reranked_order() {
     run(async {
-        let hits = (0..5).map(|i| hit(&format!("/{i}"), 0, 9.0 - i as f32)).collect();
+        let hits: Vec<Hit> = (0..5).map(|i| hit(&format!("/{i}"), 0, 9.0 - i as f32)).collect();
         // The first of the fused order is the last of the reranked one; the others keep their places.
-        let first_last = MockReranker::new(ScoreScale::Unit, |_, passage| {
-            let place = passage.bytes().last().map_or(0.0, |last| f32::from(last - b'0'));
-            if place == 0.0 { 0.0 } else { 1.0 - place / 10.0 }
-        });
+        let first_last = |passage: &str| match passage.bytes().last().map_or(0.0, |last| f32::from(last - b'0')) {
+            0.0 => 0.5,
+            place => 0.56 - place / 100.0,
+        };
+        let shown = || MockReranker::new(ScoreScale::Unit, move |_, passage| first_last(passage));
+        let logits =
+            MockReranker::new(ScoreScale::Logit, move |_, passage| (first_last(passage) / (1.0 - first_last(passage))).ln());
         let (embedder, store) = filled(&[]).await;
-        let pipeline = Pipeline::builder(embedder, store)
-            .sparse(Canned(hits))
-            .reranker(first_last)
-            .rerank_order(RerankOrder::Blend)
-            .without_existence_check()
-            .build()
-            .expect("the parts fit");
-        let page = pipeline.search(Query::new("anything")).await.expect("the search runs");
-        // 1/61 + 0.5/65 lies between 1/62 + 0.5/61 and 1/63 + 0.5/62.
-        assert_eq!(paths(&page), ["/1", "/0", "/2", "/3", "/4"]);
+        let builder = |reranker: MockReranker| {
+            Pipeline::builder(embedder.clone(), store.clone())
+                .sparse(Canned(hits.clone()))
+                .reranker(reranker)
+                .rerank_order(RerankOrder::Blend)
+                .without_existence_check()
+        };
+        // 61/61 + ¾·0.5 lies between 61/62 + ¾·0.55 and 61/63 + ¾·0.54.
+        let expected = ["/1", "/0", "/2", "/3", "/4"];
+        for (what, builder) in [
+            ("scores in [0, 1]", builder(shown())),
+            ("logits", builder(logits)),
+            ("fused scores that have no shares", builder(shown()).fusion(BelowZero)),
+        ] {
+            let pipeline = builder.build().expect("the parts fit");
+            let page = pipeline.search(Query::new("anything")).await.expect("the search runs");
+            assert_eq!(paths(&page), expected, "{what}");
+        }
     });
+}
+
+/// Reciprocal rank fusion, 10 lower.
+#[derive(Debug)]
+struct BelowZero;
+
+impl Fusion for BelowZero {
+    fn name(&self) -> &str {
+        "below zero"
+    }
+    fn fuse(&self, lists: &[RankedList]) -> Vec<Fused> {
+        Rrf::default().fuse(lists).into_iter().map(|fused| Fused { score: fused.score - 10.0, ..fused }).collect()
+    }
+    fn best(&self, legs: &[Leg]) -> f64 {
+        Rrf::default().best(legs)
+    }
+    fn weight(&self, leg: Leg) -> f64 {
+        Rrf::default().weight(leg)
+    }
 }
 
 #[test]
