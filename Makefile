@@ -24,8 +24,8 @@ evaluate: setup ## Measure search quality (the example `evaluate`)
 	@cargo build --all-features --example evaluate
 	@cargo run --quiet --all-features --example evaluate -- $(ARGS)
 
-bench: setup ## What a search costs beyond its parts (the bench `search`)
-	@cargo bench --profile dev --all-features --bench search -- $(ARGS)
+bench: setup ## Measure against other libraries, in one table; ARGS="embedding rerank" takes only these parts
+	@scripts/bench.sh $(ARGS)
 
 test: setup-tests ## Run all tests
 	cargo test --workspace --all-features
