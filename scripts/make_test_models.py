@@ -411,6 +411,18 @@ def make_precisions_embedder(folder):
     quantize_int8(folder / "onnx" / "model.onnx", folder / "onnx" / "model_int8.onnx")
 
 
+def make_half_embedder(folder):
+    """The precisions embedder as one graph in half precision whose output is float16 as well."""
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    vocabulary = small_vocabulary()
+    config = encoder_config("bert", len(vocabulary), 128, 2, 0, "BertModel")
+    model = build_model(config, encoder_weights(config, seed=7).weights, opset=OPSET)
+    half = convert_float_to_float16(model, keep_io_types=False)
+    write_model(folder, half, wordpiece_tokenizer(vocabulary), config, bert_tokenizer_config(128))
+    write_sentence_transformers_files(folder, "mean", is_normalized=True, max_length=64, prompts=None)
+
+
 def make_overlap_reranker(folder):
     """logit = 4 * (weight of the query's tokens found in the passage) / (weight of the query's tokens) - 2."""
     vocabulary, token_weights = overlap_vocabulary()
@@ -554,6 +566,7 @@ MODELS = {
     "positions-embedder": (make_positions_embedder, expected_of_embedder),
     "e5-pooled": (make_e5_pooled, expected_of_embedder),
     "precisions-embedder": (make_precisions_embedder, expected_of_precisions),
+    "half-embedder": (make_half_embedder, expected_of_embedder),
     "overlap-reranker": (make_overlap_reranker, expected_of_cross_encoder),
 }
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 #[cfg(feature = "index")]
-use sensetree_core::Store;
+use sensetree_core::{ChunkUnit, Store};
 use sensetree_core::{Embedder, Error, Result, ScoreScale};
 use sensetree_embed::{ModelFolder, ModelOptions, OnnxEmbedder, Precision, runtime::cache_folder};
 use sensetree_rerank::{CrossEncoder, LateInteraction, LazyReranker};
@@ -114,9 +114,14 @@ impl Engine {
         let mut builder = sensetree_index::Indexer::builder(self.embedder.clone(), self.store.clone())
             .exclude(self.store.path())
             .hidden(indexing.hidden)
-            .follow_links(indexing.follow_links);
+            .follow_links(indexing.follow_links)
+            .chunk_unit(indexing.chunk_unit);
         if let Some(size) = indexing.chunk_size {
-            builder = builder.chunk_size(size).overlap((size * 3 / 20).min(sensetree_index::DEFAULT_OVERLAP));
+            let usual = match indexing.chunk_unit {
+                ChunkUnit::Tokens => sensetree_index::DEFAULT_OVERLAP_TOKENS,
+                _ => sensetree_index::DEFAULT_OVERLAP,
+            };
+            builder = builder.chunk_size(size).overlap((size.saturating_mul(3) / 20).min(usual));
         }
         if let Some(overlap) = indexing.overlap {
             builder = builder.overlap(overlap);

@@ -2,7 +2,7 @@
 
 use std::{num::NonZero, path::Path, path::PathBuf, time::Duration};
 
-use sensetree_core::{Error, Result};
+use sensetree_core::{ChunkUnit, Error, Result};
 use sensetree_fusion::FusionRule;
 use serde::{Deserialize, Serialize};
 
@@ -114,10 +114,13 @@ impl Default for RetrievalSettings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct IndexingSettings {
-    /// The most characters of a chunk, at least 1. Default: the indexer's, 1000.
+    /// What `chunk_size` and `overlap` count: `characters`, or `tokens` of the embedding model. Default: `characters`.
+    pub chunk_unit: ChunkUnit,
+    /// The most characters, or tokens, of a chunk, at least 1. Default: the indexer's, 1000 characters or 200 tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<usize>,
-    /// Characters that neighbouring chunks share; less than `chunk_size`. Default: 15 % of `chunk_size`, and at most the indexer's, 150.
+    /// Characters, or tokens, that neighbouring chunks share; less than `chunk_size`. Default: 15 % of `chunk_size`, and at most the
+    /// indexer's, 150 characters or 30 tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<usize>,
     /// Bytes above which a file is findable by name only. Default: the indexer's, 20 MiB.
@@ -181,11 +184,17 @@ impl Settings {
             let known = PRECISIONS.join(", ");
             return Err(Error::invalid(format!("there is no precision {precision:?}; one of these is: {known}")));
         }
+        let (unit, usual) = match self.indexing.chunk_unit {
+            ChunkUnit::Tokens => ("tokens", 200),
+            _ => ("characters", 1000),
+        };
         match (self.indexing.chunk_size, self.indexing.overlap) {
-            (Some(0), _) => Err(Error::invalid("a chunk_size of 0 leaves no room for text; 1000 is the default")),
-            (Some(size), Some(overlap)) if overlap >= size => Err(Error::invalid(format!(
-                "an overlap of {overlap} in chunks of {size} characters makes no progress; choose less"
-            ))),
+            (Some(0), _) => {
+                Err(Error::invalid(format!("a chunk_size of 0 {unit} leaves no room for text; {usual} is the default")))
+            }
+            (Some(size), Some(overlap)) if overlap >= size => {
+                Err(Error::invalid(format!("an overlap of {overlap} in chunks of {size} {unit} makes no progress; choose less")))
+            }
             _ => Ok(self),
         }
     }
@@ -239,10 +248,27 @@ mod tests {
     }
 
     #[test]
+    fn chunks_are_measured_in_characters_unless_tokens_are_asked_for() {
+        assert_eq!(Settings::default().indexing.chunk_unit, ChunkUnit::Characters);
+        let tokens = Settings::from_toml("[indexing]\nchunk_unit = \"tokens\"\nchunk_size = 200").expect("known keys");
+        assert_eq!(tokens.indexing.chunk_unit, ChunkUnit::Tokens);
+        assert_eq!(
+            tokens,
+            Settings::from_json(r#"{"indexing": {"chunk_unit": "tokens", "chunk_size": 200}}"#).expect("known keys")
+        );
+        let unknown = Settings::from_toml("[indexing]\nchunk_unit = \"words\"").expect_err("no such unit").to_string();
+        assert!(unknown.contains("words") && unknown.contains("tokens"), "{unknown}");
+        let overlap =
+            Settings::from_toml("[indexing]\nchunk_unit = \"tokens\"\nchunk_size = 30\noverlap = 30").expect_err("no progress");
+        assert!(overlap.to_string().contains("30 tokens"), "{overlap}");
+    }
+
+    #[test]
     fn settings_survive_both_formats() {
         let mut settings = Settings { store: Some("/x".into()), ..Settings::default() };
         settings.retrieval.rerank_order = Some(RerankOrder::Blend);
         settings.indexing.chunk_size = Some(500);
+        settings.indexing.chunk_unit = ChunkUnit::Tokens;
         settings.indexing.summaries = Some(SummarySettings::new("http://localhost/v1", "qwen3"));
         let toml = toml::to_string(&settings).expect("settings are serialisable");
         assert_eq!(Settings::from_toml(&toml).expect("what was written"), settings, "{toml}");

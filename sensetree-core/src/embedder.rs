@@ -1,6 +1,10 @@
-use std::{fmt::Debug, sync::Arc};
+use std::{
+    fmt::{self, Debug},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use crate::{Embedding, Fingerprint, Result};
 
@@ -29,6 +33,60 @@ pub trait Embedder: Debug + Send + Sync + 'static {
     /// # Errors
     /// As [`embed_query`](Self::embed_query).
     async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>>;
+
+    /// What counts the tokens of texts as the model reads them, for chunks that are measured in tokens. `None`, which is the default:
+    /// this embedder cannot count.
+    ///
+    /// # Errors
+    /// Whatever kept the model's tokenizer from being loaded.
+    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+        Ok(None)
+    }
+}
+
+/// Counts the tokens of a bare text: without special tokens, without the model's prefixes, and however long the text is. Cheap to clone.
+///
+/// It is called from many threads, and often: for every place where a text may be cut. The empty text has no token.
+#[derive(Clone)]
+pub struct TokenCounter {
+    count: Arc<dyn Fn(&str) -> usize + Send + Sync>,
+}
+
+impl TokenCounter {
+    /// Counts as `count` does, which must give the same number for the same text.
+    ///
+    /// ```
+    /// use sensetree_core::TokenCounter;
+    ///
+    /// let words = TokenCounter::new(|text| text.split_whitespace().count());
+    /// assert_eq!(words.count("the boiler was serviced"), 4);
+    /// ```
+    pub fn new(count: impl Fn(&str) -> usize + Send + Sync + 'static) -> Self {
+        Self { count: Arc::new(count) }
+    }
+
+    /// How many tokens the text has.
+    pub fn count(&self, text: &str) -> usize {
+        (self.count)(text)
+    }
+}
+
+impl Debug for TokenCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenCounter").finish_non_exhaustive()
+    }
+}
+
+/// What the sizes of chunks are counted in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ChunkUnit {
+    /// Characters: Unicode scalar values.
+    #[default]
+    Characters,
+    /// Tokens of the embedder, as its [`token_counter`](Embedder::token_counter) counts them.
+    Tokens,
 }
 
 #[async_trait]
@@ -43,5 +101,9 @@ impl<T: Embedder + ?Sized> Embedder for Arc<T> {
 
     async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>> {
         (**self).embed_passages(texts).await
+    }
+
+    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+        (**self).token_counter().await
     }
 }

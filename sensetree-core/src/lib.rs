@@ -49,7 +49,7 @@ pub mod text;
 
 pub use candidate::{Candidate, Evidence, Hit, Leg, Passage, Ranked, RankedList};
 pub use document::{Chunk, Document, DocumentInfo, FileStamp, Location};
-pub use embedder::Embedder;
+pub use embedder::{ChunkUnit, Embedder, TokenCounter};
 pub use embedding::{Embedding, Fingerprint};
 pub use error::{BoxError, Error, Result};
 pub use filter::{Filter, Scope};

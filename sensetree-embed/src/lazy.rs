@@ -1,7 +1,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use sensetree_core::{Embedder, Embedding, Fingerprint, Result};
+use sensetree_core::{Embedder, Embedding, Fingerprint, Result, TokenCounter};
 use sensetree_lazy::Lazy;
 
 /// An embedder that is loaded when it is first asked, so that a program starts without it, and that can be released when idle.
@@ -85,6 +85,10 @@ impl Embedder for LazyEmbedder {
         }
         self.lazy.get().await?.embed_passages(texts).await
     }
+
+    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+        self.lazy.get().await?.token_counter().await
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +116,40 @@ mod tests {
         assert_eq!(loads.load(SeqCst), 0, "neither its fingerprint nor nothing needs the model");
         sensetree_core::testing::embedder_suite(&embedder).await;
         assert_eq!(loads.load(SeqCst), 1);
+    }
+
+    /// An embedder to which every word is a token.
+    #[derive(Debug)]
+    struct ByWords(MockEmbedder);
+
+    #[async_trait]
+    impl Embedder for ByWords {
+        fn fingerprint(&self) -> &Fingerprint {
+            self.0.fingerprint()
+        }
+
+        async fn embed_query(&self, text: &str) -> Result<Embedding> {
+            self.0.embed_query(text).await
+        }
+
+        async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>> {
+            self.0.embed_passages(texts).await
+        }
+
+        async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+            Ok(Some(TokenCounter::new(|text| text.split_whitespace().count())))
+        }
+    }
+
+    #[tokio::test]
+    async fn tokens_are_counted_by_what_it_loads() {
+        let (without, loads) = lazy(MockEmbedder::new(64).fingerprint().clone());
+        assert!(without.token_counter().await.expect("it loads").is_none());
+        assert_eq!(loads.load(SeqCst), 1);
+        let fingerprint = MockEmbedder::new(64).fingerprint().clone();
+        let with = Arc::new(LazyEmbedder::new(fingerprint, || async { Ok(ByWords(MockEmbedder::new(64))) }));
+        let counter = with.token_counter().await.expect("it loads").expect("it counts");
+        assert_eq!(counter.count("the boiler was serviced"), 4);
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use ndarray::{ArrayD, Ix2, Ix3};
-use sensetree_core::{Embedder, Embedding, Error, Fingerprint, Result};
+use sensetree_core::{Embedder, Embedding, Error, Fingerprint, Result, TokenCounter};
 use sensetree_onnx::{Graph, Model, ModelFolder, ModelOptions, TextTokenizer, Urgency};
 
 use crate::Recipe;
@@ -71,6 +71,12 @@ impl Embedder for OnnxEmbedder {
     async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>> {
         let texts = texts.iter().map(|text| format!("{}{text}", self.recipe.passage_prefix)).collect();
         embed(&self.model, &self.recipe, Urgency::Passage, texts).await
+    }
+
+    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+        let tokenizer = self.model.tokenizer().clone();
+        // A text that the tokenizer cannot read is refused when it is embedded, with the reason; no text has more tokens than bytes.
+        Ok(Some(TokenCounter::new(move |text| tokenizer.count(text).unwrap_or(text.len()))))
     }
 }
 

@@ -9,12 +9,12 @@ use std::{
     time::Instant,
 };
 
-use sensetree_core::{Document, Error, Result, text::first_chars};
+use sensetree_core::{Document, Error, Result};
 
 use crate::{
+    chunk::Chunker,
     context::{Qualification, one_line},
     draft::Draft,
-    indexer::Config,
     plan::Job,
     read::{Content, FileRead},
     stamp::now,
@@ -121,16 +121,16 @@ pub(crate) fn is_rule(name: &std::ffi::OsStr) -> bool {
 }
 
 /// Looks into a block folder; an answer like that for a file.
-pub(crate) fn describe(config: &Config, job: &Job, kind: &str) -> FileRead {
+pub(crate) fn describe(chunker: &Chunker, job: &Job, kind: &str) -> FileRead {
     let started = Instant::now();
-    let content = describe_content(config, job, kind).unwrap_or_else(|error| match error {
+    let content = describe_content(chunker, job, kind).unwrap_or_else(|error| match error {
         Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => Content::Gone { was_known: job.known.is_some() },
         error => Content::Failed(error),
     });
     FileRead { path: job.found.path.clone(), key: job.found.key.clone(), size: 0, took: started.elapsed(), content }
 }
 
-fn describe_content(config: &Config, job: &Job, kind: &str) -> Result<Content> {
+fn describe_content(chunker: &Chunker, job: &Job, kind: &str) -> Result<Content> {
     let Found { path, key, folder, observed, .. } = &job.found;
     let reading = now();
     let mut names = Vec::new();
@@ -142,8 +142,8 @@ fn describe_content(config: &Config, job: &Job, kind: &str) -> Result<Content> {
     text.extend(manifest(path).map(|about| format!("\n{about}")));
     let contains = format!("\ncontains {} entries: {}", names.len(), names.join(", "));
     // The names that do not fit are counted, and that is all that is said about them.
-    let room = config.chunk_size.saturating_sub(text.chars().count());
-    text.push_str(first_chars(&contains, room));
+    let room = chunker.size.saturating_sub(chunker.measure.count(&text));
+    text.push_str(chunker.measure.first(&contains, room));
 
     let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
     if job.known.as_ref().is_some_and(|known| known.stamp.hash == hash && *known.path == *path) {
@@ -156,7 +156,7 @@ fn describe_content(config: &Config, job: &Job, kind: &str) -> Result<Content> {
         note: String::new(),
         chunks: vec![],
     };
-    let about = Qualification::new(path, folder, config.chunk_size);
+    let about = Qualification::new(path, folder, chunker);
     let draft = Draft::of_folder(document, about, text, kind);
     Ok(Content::Draft(Box::new(draft)))
 }

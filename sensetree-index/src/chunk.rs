@@ -4,15 +4,16 @@ mod attach;
 mod code;
 
 use std::ops::Range;
-#[cfg(feature = "code")]
-use std::time::{Duration, Instant};
 
 use sensetree_core::text::is_blank;
 #[cfg(feature = "code")]
 use text_splitter::CodeSplitter;
 use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
 
-use crate::headings::{Heading, body_start};
+use crate::{
+    headings::{Heading, body_start},
+    measure::{Measure, Sizer},
+};
 pub(crate) use code::Language;
 
 /// How a text is built.
@@ -31,28 +32,29 @@ pub(crate) enum Structure {
 const SECTION_CHUNKS: usize = 32;
 /// For source code it grows with the cube where the syntax is deep.
 const CODE_SECTION_CHUNKS: usize = 8;
-/// After this time the rest of a file is cut like text. Only syntax that is nested hundreds of levels deep is so slow.
-#[cfg(feature = "code")]
-const CODE_TIME: Duration = Duration::from_secs(5);
 const LEAST_SECTION: usize = 4096;
 /// So many line breaks with nothing between them end a section. The Markdown splitter needs minutes for a page of them.
 const GAP_LINES: usize = 32;
 
-/// Cuts texts into chunks of at most `size` characters, of which up to `overlap` may repeat the end of the chunk before.
+/// Cuts texts into chunks that measure at most `size`, of which up to `overlap` may repeat the end of the chunk before. Only a single
+/// character that has more tokens than that makes a larger chunk.
 ///
 /// Every character that is more than white space is in some chunk. Chunks of different sections of a long text do not
 /// overlap; sections end where the text pauses anyway.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Chunker {
     pub(crate) size: usize,
     pub(crate) overlap: usize,
+    pub(crate) measure: Measure,
 }
 
 impl Chunker {
     /// The byte ranges of the chunks, in order: both their starts and their ends increase. None is blank.
-    pub(crate) fn split(self, text: &str, structure: Structure, headings: &[Heading]) -> Vec<Range<usize>> {
+    pub(crate) fn split(&self, text: &str, structure: Structure, headings: &[Heading]) -> Vec<Range<usize>> {
+        let sizer = Sizer::new(&self.measure);
         let config = || {
-            ChunkConfig::new(self.size).with_overlap(self.overlap).expect("the builder refuses an overlap as large as the size")
+            let config = ChunkConfig::new(self.size).with_sizer(&sizer);
+            config.with_overlap(self.overlap).expect("the builder refuses an overlap as large as the size")
         };
         let mut chunks = Vec::new();
         let mut add = |section: &Range<usize>, (at, piece): (usize, &str)| {
@@ -67,39 +69,68 @@ impl Chunker {
             #[cfg(feature = "code")]
             Structure::Code(language) => {
                 let plain = TextSplitter::new(config());
-                let started = Instant::now();
                 for section in sections {
                     let part = &text[section.clone()];
-                    if code::is_too_deep(part) || started.elapsed() > CODE_TIME {
+                    let grammar = language.grammar(part);
+                    if !code::can_be_cut_by_syntax(grammar, part) {
                         plain.chunk_indices(part).for_each(|piece| add(&section, piece));
                         continue;
                     }
-                    let splitter = CodeSplitter::new(language.grammar(part), config());
+                    let splitter = CodeSplitter::new(grammar, config());
                     let splitter = splitter.expect("grammar and parser are of the same release");
                     splitter.chunk_indices(part).for_each(|piece| add(&section, piece));
                 }
-                chunks
             }
             // Without the feature nothing is known to be code.
             #[cfg(not(feature = "code"))]
-            Structure::Code(_) => self.split(text, Structure::Plain, headings),
+            Structure::Code(_) => return self.split(text, Structure::Plain, headings),
             Structure::Plain => {
                 let splitter = TextSplitter::new(config());
                 sections
                     .for_each(|section| splitter.chunk_indices(&text[section.clone()]).for_each(|piece| add(&section, piece)));
-                chunks
             }
             Structure::Markdown => {
                 let splitter = MarkdownSplitter::new(config());
                 sections
                     .for_each(|section| splitter.chunk_indices(&text[section.clone()]).for_each(|piece| add(&section, piece)));
-                self.attach_headings(text, headings, chunks)
+                chunks = self.attach_headings(&sizer, text, headings, chunks);
             }
+        }
+        match self.measure {
+            Measure::Characters => chunks,
+            // Words were counted one by one, and the splitter takes it that no text has more tokens than bytes.
+            Measure::Tokens(_) => self.bounded(text, chunks),
         }
     }
 
-    fn section_bytes(self, is_code: bool) -> usize {
-        self.size.saturating_mul(if is_code { CODE_SECTION_CHUNKS } else { SECTION_CHUNKS }).max(LEAST_SECTION)
+    /// Cuts what is too large when it is counted whole.
+    fn bounded(&self, text: &str, chunks: Vec<Range<usize>>) -> Vec<Range<usize>> {
+        let mut bounded: Vec<Range<usize>> = Vec::with_capacity(chunks.len());
+        let mut add = |part: Range<usize>| {
+            // The start of what is cut again may be no more than the overlap.
+            let is_repeated = bounded.last().is_some_and(|before| before.end >= part.end);
+            if !is_repeated && !is_blank(&text[part.clone()]) {
+                push(&mut bounded, part);
+            }
+        };
+        for chunk in chunks {
+            let mut rest = chunk;
+            while !rest.is_empty() && self.measure.count(&text[rest.clone()]) > self.size {
+                let first = self.measure.first(&text[rest.clone()], self.size).trim_end().len();
+                let end = rest.start + first.max(floor_char(&text[rest.clone()], 1));
+                add(rest.start..end);
+                rest.start = rest.end - text[end..rest.end].trim_start().len();
+            }
+            add(rest);
+        }
+        bounded
+    }
+
+    fn section_bytes(&self, is_code: bool) -> usize {
+        self.measure
+            .usual_bytes(self.size)
+            .saturating_mul(if is_code { CODE_SECTION_CHUNKS } else { SECTION_CHUNKS })
+            .max(LEAST_SECTION)
     }
 }
 

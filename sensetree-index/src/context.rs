@@ -2,16 +2,18 @@
 
 use std::{borrow::Cow, path::Path};
 
-use sensetree_core::{Chunk, text::first_chars};
+use sensetree_core::Chunk;
 use unicode_normalization::UnicodeNormalization;
 
-/// Characters that a document's qualification may take before a chunk.
+use crate::{chunk::Chunker, measure::Measure};
+
+/// Characters that a document's qualification may take before a chunk,
 const MOST_CHARS: usize = 200;
+/// and tokens where chunks are measured in these.
+const MOST_TOKENS: usize = 50;
 /// And no more than this part of the chunk size, so that a small window stays for the text.
 const MOST_OF_CHUNK: usize = 4;
-/// Characters that a summary may take before the first chunk,
-const MOST_SUMMARY: usize = 300;
-/// but no more than this many times what the rest of the qualification may.
+/// A summary may take this many times what the rest of the qualification may, before the first chunk.
 const MOST_SUMMARY_SHARE: f64 = 1.5;
 /// Before all other chunks, its first sentence may take this part of the qualification.
 const COMPACT_SUMMARY: usize = 4;
@@ -39,25 +41,31 @@ pub(crate) fn join<'a>(context: &str, text: &'a str) -> Cow<'a, str> {
 }
 
 /// Name, title, summary and folder of a document, each on one line and in composed Unicode, for people, words and models.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Qualification {
     name: String,
     title: String,
     folder: String,
     summary: String,
+    measure: Measure,
     most: usize,
 }
 
 impl Qualification {
-    /// For a file in `folder`, relative to its root, cut into chunks of `chunk_size`.
-    pub(crate) fn new(path: &Path, folder: &Path, chunk_size: usize) -> Self {
+    /// For a file in `folder`, relative to its root, that is cut by `chunker`.
+    pub(crate) fn new(path: &Path, folder: &Path, chunker: &Chunker) -> Self {
+        let most = match chunker.measure {
+            Measure::Characters => MOST_CHARS,
+            Measure::Tokens(_) => MOST_TOKENS,
+        };
         let folders: Vec<String> = folder.iter().map(|part| one_line(&part.to_string_lossy())).collect();
         Self {
             name: one_line(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
             title: String::new(),
             folder: folders[folders.len().saturating_sub(FOLDERS)..].join("/"),
             summary: String::new(),
-            most: MOST_CHARS.min(chunk_size / MOST_OF_CHUNK),
+            measure: chunker.measure.clone(),
+            most: most.min(chunker.size / MOST_OF_CHUNK),
         }
     }
 
@@ -92,8 +100,8 @@ impl Qualification {
     /// What stands before the text of the first chunk, and is stored with it: a line, and the summary on one of its own. May be
     /// empty when chunks are tiny.
     pub(crate) fn header(&self) -> String {
-        let line = cut(&self.line(), self.most);
-        let summary = cut(&self.summary, MOST_SUMMARY.min((self.most as f64 * MOST_SUMMARY_SHARE) as usize));
+        let line = self.cut(&self.line(), self.most);
+        let summary = self.cut(&self.summary, (self.most as f64 * MOST_SUMMARY_SHARE) as usize);
         [line, summary].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
@@ -103,9 +111,9 @@ impl Qualification {
         let mut path = String::new();
         for heading in headings.iter().rev() {
             let longer = if path.is_empty() { (*heading).to_owned() } else { format!("{heading}{BETWEEN_HEADINGS}{path}") };
-            if longer.chars().count() > self.most / 2 {
+            if self.measure.count(&longer) > self.most / 2 {
                 // Nothing yet: the innermost heading alone is too long, and its start says most.
-                path = if path.is_empty() { cut(&longer, self.most / 2) } else { path };
+                path = if path.is_empty() { self.cut(&longer, self.most / 2) } else { path };
                 break;
             }
             path = longer;
@@ -116,26 +124,27 @@ impl Qualification {
     /// What is embedded before every chunk but the first: the name, title and folder, the start of the summary, the headings.
     pub(crate) fn context(&self, heading_path: &str) -> String {
         let room = |taken: &[&str]| {
-            let between = BETWEEN.chars().count();
-            let taken = taken.iter().filter(|part| !part.is_empty()).map(|part| part.chars().count() + between).sum();
+            let between = self.measure.count(BETWEEN);
+            let taken = taken.iter().filter(|part| !part.is_empty()).map(|part| self.measure.count(part) + between).sum();
             self.most.saturating_sub(taken)
         };
-        let summary = cut(first_sentence(&self.summary), (self.most / COMPACT_SUMMARY).min(room(&[heading_path])));
-        let line = cut(&self.line(), room(&[&summary, heading_path]));
-        joined(&[&line, &summary, heading_path])
+        let summary = self.cut(first_sentence(&self.summary), (self.most / COMPACT_SUMMARY).min(room(&[heading_path])));
+        let line = self.cut(&self.line(), room(&[&summary, heading_path]));
+        // There are tokenizers to which the whole is more than its parts.
+        self.cut(&joined(&[&line, &summary, heading_path]), self.most)
     }
 
     fn line(&self) -> String {
         joined(&[&self.name, &self.title, &self.folder])
     }
+
+    fn cut(&self, text: &str, most: usize) -> String {
+        self.measure.first(text, most).trim_end_matches(|c: char| c.is_whitespace() || c == '·').to_owned()
+    }
 }
 
 fn joined(parts: &[&str]) -> String {
     parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(BETWEEN)
-}
-
-fn cut(text: &str, most: usize) -> String {
-    first_chars(text, most).trim_end_matches(|c: char| c.is_whitespace() || c == '·').to_owned()
 }
 
 fn first_sentence(text: &str) -> &str {
@@ -151,9 +160,15 @@ pub(crate) fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sensetree_core::TokenCounter;
 
     fn qualification(path: &str, folder: &str, title: &str, chunk_size: usize) -> Qualification {
-        Qualification::new(Path::new(path), Path::new(folder), chunk_size).titled(Some(title))
+        measured(Measure::Characters, path, folder, title, chunk_size)
+    }
+
+    fn measured(measure: Measure, path: &str, folder: &str, title: &str, chunk_size: usize) -> Qualification {
+        let chunker = Chunker { size: chunk_size, overlap: 0, measure };
+        Qualification::new(Path::new(path), Path::new(folder), &chunker).titled(Some(title))
     }
 
     fn context(about: &Qualification, headings: &[&str]) -> String {
@@ -180,22 +195,30 @@ mod tests {
 
     #[test]
     fn the_header_never_takes_more_than_its_share() {
-        for chunk_size in [1, 3, 40, 100, 1000, 100_000] {
-            let long =
-                qualification(&format!("/r/{}.md", "é".repeat(120)), &"folder".repeat(40), &"title ".repeat(50), chunk_size);
-            let headings = ["Outer heading of some length", "Middle heading of some length", &"inner ".repeat(60)];
-            let most = 200.min(chunk_size / 4);
-            let summarised = long.clone().summarised(Some(&"One sentence of some length. ".repeat(90)));
-            assert!(summarised.header().chars().count() <= 1 + most * 5 / 2);
-            for text in [
-                long.header(),
-                context(&long, &headings),
-                context(&long, &headings[..2]),
-                context(&long, &[]),
-                context(&summarised, &headings),
-                context(&summarised, &[]),
-            ] {
-                assert!(text.chars().count() <= most, "{} characters of {most}: {text:?}", text.chars().count());
+        // Up to three letters of a word are a token, and so is a mark.
+        let letters = |text: &str| -> usize {
+            text.split(|c: char| !c.is_alphanumeric()).map(|word| word.chars().count().div_ceil(3)).sum()
+        };
+        let marks = |text: &str| text.chars().filter(|c| !c.is_alphanumeric() && !c.is_whitespace()).count();
+        let tokens = TokenCounter::new(move |text| letters(text) + marks(text));
+        for (measure, most) in [(Measure::Characters, 200), (Measure::Tokens(tokens), 50)] {
+            for chunk_size in [1, 3, 40, 100, 1000, 100_000] {
+                let (path, folder, title) = (format!("/r/{}.md", "é".repeat(120)), "folder".repeat(40), "title ".repeat(50));
+                let long = measured(measure.clone(), &path, &folder, &title, chunk_size);
+                let headings = ["Outer heading of some length", "Middle heading of some length", &"inner ".repeat(60)];
+                let most = most.min(chunk_size / 4);
+                let summarised = long.clone().summarised(Some(&"One sentence of some length. ".repeat(90)));
+                assert!(measure.count(&summarised.header()) <= 1 + most * 5 / 2);
+                for text in [
+                    long.header(),
+                    context(&long, &headings),
+                    context(&long, &headings[..2]),
+                    context(&long, &[]),
+                    context(&summarised, &headings),
+                    context(&summarised, &[]),
+                ] {
+                    assert!(measure.count(&text) <= most, "{} of {most}: {text:?}", measure.count(&text));
+                }
             }
         }
     }

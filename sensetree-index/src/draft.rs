@@ -76,7 +76,7 @@ impl From<Chunk> for DraftChunk {
 
 impl Draft {
     /// A document whose text was read. `None` when no piece of it has anything to search for.
-    pub(crate) fn of_text(mut document: Document, text: &Text, about: Qualification, chunker: Chunker) -> Option<Self> {
+    pub(crate) fn of_text(mut document: Document, text: &Text, about: Qualification, chunker: &Chunker) -> Option<Self> {
         let about = about.titled(text.outline.title.as_deref());
         let ranges = chunker.split(&text.text, text.structure, &text.outline.headings);
         let mut lines = Lines::new(&text.text);
@@ -96,6 +96,12 @@ impl Draft {
     /// the file stays the same.
     pub(crate) fn by_name(document: Document, about: &Qualification, kind: &str, reason: &str) -> Self {
         Self::named(document, about, kind, Status::Skipped { reason: reason.to_owned() })
+    }
+
+    /// A document whose file could not be read in time. What the store holds of it stays; if that is nothing, it is found by name.
+    pub(crate) fn failed(document: Document, about: &Qualification, kind: &str, error: Error) -> Self {
+        let status = Status::Indexed { how: kind.to_owned() };
+        Self { failure: Some(error), ..Self::named(document, about, kind, status) }
     }
 
     pub(crate) fn named(mut document: Document, about: &Qualification, kind: &str, status: Status) -> Self {
@@ -247,12 +253,13 @@ impl Draft {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::extract::extract;
+    use crate::{extract::extract, measure::Measure};
 
     fn draft(markdown: &str, overlap: usize) -> Draft {
         let text = extract(Path::new("a.md"), markdown.as_bytes()).expect("it is text");
-        let about = Qualification::new(Path::new("a.md"), Path::new(""), 400);
-        Draft::of_text(Document::new("/a.md"), &text, about, Chunker { size: 400, overlap }).expect("it has text")
+        let chunker = Chunker { size: 400, overlap, measure: Measure::Characters };
+        let about = Qualification::new(Path::new("a.md"), Path::new(""), &chunker);
+        Draft::of_text(Document::new("/a.md"), &text, about, &chunker).expect("it has text")
     }
 
     #[test]

@@ -99,7 +99,8 @@ pub(crate) const CODE: &[&str] = &[
 /// The text of a file, or the reason why it has none: a panic or a hang inside a format costs this one file.
 ///
 /// # Errors
-/// [`Error::Other`] when the file could not be tried and should be later.
+/// [`Error::OutOfTime`] when its reader was late, which may have had other reasons than the file. [`Error::Other`] when the file could not
+/// be tried and should be later.
 pub(crate) fn extract_within(limits: &ExtractLimits, path: &Path, bytes: &Arc<Vec<u8>>) -> Result<Result<Text, Unreadable>> {
     extract_with(FORMATS, limits, path, bytes)
 }
@@ -134,7 +135,9 @@ fn extract_with(
     Ok(match read.flatten() {
         Ok(text) => text.and_then(|text| checked(text, limits)),
         Err(watch::Stopped::Panicked(message)) => Err(Unreadable(format!("the {} reader panicked: {message}", format.name))),
-        Err(watch::Stopped::Late) => Err(Unreadable(format!("the {} reader took longer than {:?}", format.name, limits.time))),
+        Err(watch::Stopped::Late) => {
+            return Err(Error::OutOfTime { part: format!("{} reader", format.name), budget: limits.time, of: "file" });
+        }
         Err(watch::Stopped::NotStarted(why)) => return Err(Error::other(format!("read {}", path.display()), why)),
     })
 }

@@ -3,14 +3,18 @@ use std::{
     sync::Arc,
 };
 
-use sensetree_core::{Embedder, Error, Result, Scope, Store};
+use sensetree_core::{ChunkUnit, Embedder, Error, Result, Scope, Store};
 
-use crate::{ExtractLimits, Folder, Qualifier, block::Blocks};
+use crate::{ExtractLimits, Folder, Qualifier, block::Blocks, chunk::Chunker, embed::guarded, measure::Measure};
 
 /// Characters of the document in one chunk, unless set.
 pub const DEFAULT_CHUNK_SIZE: usize = 1000;
 /// Characters that a chunk may repeat of the one before, unless set.
 pub const DEFAULT_OVERLAP: usize = 150;
+/// Tokens of the document in one chunk, unless set, where chunks are measured in these.
+pub const DEFAULT_CHUNK_TOKENS: usize = 200;
+/// Tokens that a chunk may repeat of the one before, unless set, where chunks are measured in these.
+pub const DEFAULT_OVERLAP_TOKENS: usize = 30;
 /// Bytes of the largest file that is read, unless set.
 pub const DEFAULT_MAX_FILE_SIZE: u64 = 20 * 1024 * 1024;
 const DEFAULT_THREADS: usize = 4;
@@ -27,6 +31,7 @@ pub struct Indexer {
 /// What a build has checked.
 #[derive(Debug)]
 pub(crate) struct Config {
+    pub(crate) chunk_unit: ChunkUnit,
     pub(crate) chunk_size: usize,
     pub(crate) overlap: usize,
     pub(crate) max_file_size: u64,
@@ -42,6 +47,7 @@ pub(crate) struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            chunk_unit: ChunkUnit::Characters,
             chunk_size: DEFAULT_CHUNK_SIZE,
             overlap: DEFAULT_OVERLAP,
             max_file_size: DEFAULT_MAX_FILE_SIZE,
@@ -59,7 +65,34 @@ impl Default for Config {
 impl Indexer {
     /// Starts with the two parts that every indexer needs; they must agree on the vectors.
     pub fn builder(embedder: Arc<dyn Embedder>, store: Arc<dyn Store>) -> IndexerBuilder {
-        IndexerBuilder { embedder, store, qualifier: None, config: Config::default(), excluded: Vec::new() }
+        IndexerBuilder {
+            embedder,
+            store,
+            qualifier: None,
+            config: Config::default(),
+            chunk_size: None,
+            overlap: None,
+            excluded: Vec::new(),
+        }
+    }
+
+    /// What cuts texts as the settings say, with the embedder's tokenizer where it is needed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when chunks are measured in tokens and the embedder cannot count them, otherwise what it says when its
+    /// model cannot be loaded.
+    pub(crate) async fn chunker(&self) -> Result<Chunker> {
+        let measure = match self.config.chunk_unit {
+            ChunkUnit::Tokens => Measure::Tokens(guarded("embedder", self.embedder.token_counter()).await?.ok_or_else(|| {
+                let model = self.embedder.fingerprint().model();
+                Error::invalid(format!(
+                    "chunks are to be measured in tokens, but the embedder {model} cannot count them; \
+                     measure them in characters, or take an embedder that runs its tokenizer here"
+                ))
+            })?),
+            _ => Measure::Characters,
+        };
+        Ok(Chunker { size: self.config.chunk_size, overlap: self.config.overlap, measure })
     }
 }
 
@@ -71,22 +104,37 @@ pub struct IndexerBuilder {
     store: Arc<dyn Store>,
     qualifier: Option<Arc<dyn Qualifier>>,
     config: Config,
+    chunk_size: Option<usize>,
+    overlap: Option<usize>,
     excluded: Vec<PathBuf>,
 }
 
 impl IndexerBuilder {
-    /// The most characters of the document that one chunk has; 1000 by default.
+    /// What [`chunk_size`](Self::chunk_size) and [`overlap`](Self::overlap) count; characters by default.
     ///
-    /// The document's qualification (name, title, folder) comes on top: at most a quarter of this, and at most 200 characters. A
-    /// [summary](Self::qualifier) adds half as much again to the first chunk.
-    pub fn chunk_size(mut self, characters: usize) -> Self {
-        self.config.chunk_size = characters;
+    /// In tokens, chunks fill the model's window alike in every language and never run over it, as long as their size with a quarter
+    /// more for the qualification, the model's prefix and its special tokens fit in. Cutting takes longer, by about what the model's
+    /// tokenizer needs for the text.
+    ///
+    /// A sync is refused with [`Error::InvalidInput`] when the embedder has no [`token_counter`](Embedder::token_counter).
+    pub fn chunk_unit(mut self, unit: ChunkUnit) -> Self {
+        self.config.chunk_unit = unit;
         self
     }
 
-    /// How many characters at the end of a chunk the next one may repeat; 150 by default, always less than the chunk size.
-    pub fn overlap(mut self, characters: usize) -> Self {
-        self.config.overlap = characters;
+    /// The most characters, or tokens, of the document that one chunk has; 1000 characters or 200 tokens by default.
+    ///
+    /// The document's qualification (name, title, folder) comes on top: at most a quarter of this, and at most 200 characters or 50
+    /// tokens. A [summary](Self::qualifier) adds half as much again to the first chunk.
+    pub fn chunk_size(mut self, size: usize) -> Self {
+        self.chunk_size = Some(size);
+        self
+    }
+
+    /// How many characters, or tokens, at the end of a chunk the next one may repeat; 150 characters or 30 tokens by default, always
+    /// less than the chunk size.
+    pub fn overlap(mut self, overlap: usize) -> Self {
+        self.overlap = Some(overlap);
         self
     }
 
@@ -102,7 +150,7 @@ impl IndexerBuilder {
 
     /// What reading one file may cost; by default 20 MiB of text, 256 MiB unpacked, 20,000 packed entries, 30 seconds.
     ///
-    /// A file that was over a limit is not tried again under new ones until it changes.
+    /// A file that was over a limit is not tried again under new ones until it changes, except that of time: it is tried in three syncs.
     pub fn extract_limits(mut self, limits: ExtractLimits) -> Self {
         self.config.extract_limits = limits;
         self
@@ -169,14 +217,21 @@ impl IndexerBuilder {
     /// [`Error::InvalidInput`] for a chunk size or thread count of 0, for an overlap as large as the chunk size, and for
     /// [`extract_limits`](Self::extract_limits) that leave no time or no text, [`Error::FingerprintMismatch`] when the store was filled by another embedder.
     pub fn build(self) -> Result<Indexer> {
-        let Self { embedder, store, qualifier, mut config, excluded } = self;
+        let Self { embedder, store, qualifier, mut config, chunk_size, overlap, excluded } = self;
+        let (unit, default_size, default_overlap) = match config.chunk_unit {
+            ChunkUnit::Tokens => ("tokens", DEFAULT_CHUNK_TOKENS, DEFAULT_OVERLAP_TOKENS),
+            _ => ("characters", DEFAULT_CHUNK_SIZE, DEFAULT_OVERLAP),
+        };
+        (config.chunk_size, config.overlap) = (chunk_size.unwrap_or(default_size), overlap.unwrap_or(default_overlap));
         if config.chunk_size == 0 {
-            return Err(Error::invalid("a chunk size of 0 characters leaves no room for text; 1000 is the default"));
+            return Err(Error::invalid(format!(
+                "a chunk size of 0 {unit} leaves no room for text; {default_size} is the default"
+            )));
         }
         if config.overlap >= config.chunk_size {
             let (overlap, size) = (config.overlap, config.chunk_size);
             return Err(Error::invalid(format!(
-                "an overlap of {overlap} in chunks of {size} characters makes no progress; choose less"
+                "an overlap of {overlap} in chunks of {size} {unit} makes no progress; choose less"
             )));
         }
         if config.threads == 0 {
@@ -210,6 +265,7 @@ mod tests {
             builder().chunk_size(10).overlap(10),
             builder().chunk_size(10).overlap(11),
             builder().chunk_size(0).overlap(0),
+            builder().chunk_unit(ChunkUnit::Tokens).chunk_size(30),
             builder().threads(0),
             builder().extract_limits(ExtractLimits::default().with_time(std::time::Duration::ZERO)),
             builder().extract_limits(ExtractLimits::default().with_text_bytes(0)),
@@ -218,6 +274,7 @@ mod tests {
             assert!(matches!(bad.build(), Err(Error::InvalidInput(_))));
         }
         assert!(builder().chunk_size(10).overlap(9).build().is_ok());
+        assert!(builder().chunk_unit(ChunkUnit::Tokens).chunk_size(31).build().is_ok());
     }
 
     #[test]

@@ -96,6 +96,7 @@ mod embed;
 mod extract;
 mod headings;
 mod indexer;
+mod measure;
 mod orphans;
 mod plan;
 mod qualify;
@@ -115,7 +116,10 @@ mod watch;
 pub use block::{DEFAULT_BLOCK_FOLDERS, Folder};
 pub use context::embedded_text;
 pub use extract::ExtractLimits;
-pub use indexer::{DEFAULT_CHUNK_SIZE, DEFAULT_MAX_FILE_SIZE, DEFAULT_OVERLAP, Indexer, IndexerBuilder};
+pub use indexer::{
+    DEFAULT_CHUNK_SIZE, DEFAULT_CHUNK_TOKENS, DEFAULT_MAX_FILE_SIZE, DEFAULT_OVERLAP, DEFAULT_OVERLAP_TOKENS, Indexer,
+    IndexerBuilder,
+};
 #[cfg(feature = "http")]
 pub use qualify::ChatQualifier;
 pub use qualify::{Qualifier, SUBJECT_CHARS, Subject};

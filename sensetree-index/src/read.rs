@@ -60,16 +60,16 @@ pub(crate) enum Content {
 ///
 /// # Errors
 /// [`Error::Other`] when the system gives no thread.
-pub(crate) fn start(config: &Arc<Config>, jobs: Vec<Job>) -> Result<mpsc::Receiver<FileRead>> {
+pub(crate) fn start(config: &Arc<Config>, chunker: &Chunker, jobs: Vec<Job>) -> Result<mpsc::Receiver<FileRead>> {
     let threads = config.threads.min(jobs.len());
     let (answers, receiver) = mpsc::channel(threads.max(1));
     let jobs = Arc::new((jobs, AtomicUsize::new(0)));
     for number in 0..threads {
-        let (config, answers, jobs) = (config.clone(), answers.clone(), jobs.clone());
+        let (config, chunker, answers, jobs) = (config.clone(), chunker.clone(), answers.clone(), jobs.clone());
         let work = move || {
             let (jobs, next) = &*jobs;
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if answers.is_closed() || answers.blocking_send(answer(&config, job)).is_err() {
+                if answers.is_closed() || answers.blocking_send(answer(&config, &chunker, job)).is_err() {
                     return;
                 }
             }
@@ -80,9 +80,9 @@ pub(crate) fn start(config: &Arc<Config>, jobs: Vec<Job>) -> Result<mpsc::Receiv
     Ok(receiver)
 }
 
-fn answer(config: &Config, job: &Job) -> FileRead {
+fn answer(config: &Config, chunker: &Chunker, job: &Job) -> FileRead {
     let started = Instant::now();
-    let content = catch_unwind(AssertUnwindSafe(|| read(config, job)))
+    let content = catch_unwind(AssertUnwindSafe(|| read(config, chunker, job)))
         .unwrap_or_else(|panic| Err(Error::contract("reader", format!("it panicked: {}", panic_message(&*panic)))))
         .unwrap_or_else(|error| match error {
             Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => Content::Gone { was_known: job.known.is_some() },
@@ -92,7 +92,7 @@ fn answer(config: &Config, job: &Job) -> FileRead {
     FileRead { path: path.clone(), key: key.clone(), size: observed.size, took: started.elapsed(), content }
 }
 
-fn read(config: &Config, job: &Job) -> Result<Content> {
+fn read(config: &Config, chunker: &Chunker, job: &Job) -> Result<Content> {
     let Found { path, key, folder, .. } = &job.found;
     // A file may have become a pipe since the walk, and opening a pipe waits for a writer.
     let metadata = std::fs::metadata(path).map_err(Error::io("read", path))?;
@@ -122,18 +122,18 @@ fn read(config: &Config, job: &Job) -> Result<Content> {
         note: String::new(),
         chunks: Vec::new(),
     };
-    let about = Qualification::new(path, folder, config.chunk_size);
-    let chunker = Chunker { size: config.chunk_size, overlap: config.overlap };
+    let about = Qualification::new(path, folder, chunker);
     let bytes = Arc::new(bytes);
-    let text = if is_large { Err(too_large(config)) } else { extract_within(&config.extract_limits, path, &bytes)? };
-    let draft = text.and_then(|text| {
-        let draft = Draft::of_text(document(), &text, about.clone(), chunker);
-        draft.ok_or_else(|| Unreadable("it has no text that could be searched".into()))
-    });
-    let mut draft = draft.unwrap_or_else(|Unreadable(reason)| {
-        let first = &bytes[..bytes.len().min(SIGNATURE_BYTES as usize)];
-        Draft::by_name(document(), &about, &kind(path, first), &reason)
-    });
+    let kind = || kind(path, &bytes[..bytes.len().min(SIGNATURE_BYTES as usize)]);
+    let by_name = |Unreadable(reason)| Draft::by_name(document(), &about, &kind(), &reason);
+    let text = if is_large { Ok(Err(too_large(config))) } else { extract_within(&config.extract_limits, path, &bytes) };
+    let mut draft = match text {
+        Ok(Ok(text)) => Draft::of_text(document(), &text, about.clone(), chunker)
+            .unwrap_or_else(|| by_name(Unreadable("it has no text that could be searched".into()))),
+        Ok(Err(unreadable)) => by_name(unreadable),
+        Err(late @ Error::OutOfTime { .. }) => Draft::failed(document(), &about, &kind(), late),
+        Err(error) => return Err(error),
+    };
     draft.is_known = job.known.is_some();
     Ok(Content::Draft(Box::new(draft)))
 }

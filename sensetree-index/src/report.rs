@@ -33,8 +33,9 @@ pub struct Report {
     pub skipped: Vec<FileNote>,
     /// Files and folders that could not be read or embedded, in this run or an earlier one. What the store held for them stays.
     ///
-    /// What could not be read is tried again by the next sync. A text that could not be embedded, or summarised, is tried in
-    /// three syncs when the reason may pass, and once otherwise; then it is left alone until the file changes.
+    /// What could not be read is tried again by the next sync. A file that took too long to read is tried in three syncs. A text that
+    /// could not be embedded, or summarised, is tried in three syncs when the reason may pass, and once otherwise. Then the file is left
+    /// alone until it changes.
     pub failed: Vec<FileNote>,
     /// Files that were left for the next sync, because the run was [stopped](Self::stopped). What the store held for them stays.
     pub pending: u64,

@@ -35,7 +35,7 @@ pub enum Status {
         /// Why, for a person.
         reason: String,
     },
-    /// Its text could not be embedded. It is found by name, or by the content that it had before.
+    /// It could not be read in time, or its text could not be embedded. It is found by name, or by the content that it had before.
     Failed {
         /// Why, for a person.
         reason: String,

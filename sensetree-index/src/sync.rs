@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::{
     Event, Indexer, Report,
     block::{self, is_rule},
+    chunk::Chunker,
     extract::panic_message,
     indexer::Config,
     plan::{Plan, plan},
@@ -47,7 +48,7 @@ impl Indexer {
     ///
     /// # Errors
     /// [`Error::Io`] for a root that is not there and of which the store holds nothing, [`Error::InvalidInput`] for one that is
-    /// neither a file nor a folder; nothing is changed then. What the store says when it cannot be read or written. What the
+    /// neither a file nor a folder, and for chunks measured in tokens that the embedder cannot count; nothing is changed then. What the store says when it cannot be read or written. What the
     /// embedder says when it cannot embed anything at all and that will not pass, after the documents that were ready are committed; a
     /// file whose text alone cannot be embedded is reported in [`Report::failed`] instead.
     pub async fn sync<P: AsRef<Path> + Sync>(&self, roots: &[P], mut progress: impl FnMut(Event) + Send) -> Result<Report> {
@@ -99,8 +100,9 @@ impl Indexer {
                 roots.iter().try_fold(Filter::everything(), |filter, root| Ok::<_, Error>(filter.under(Scope::folder(root)?)))?
             }
         };
+        let chunker = self.chunker().await?;
         let stored = self.store.documents(&filter).await?;
-        let mut steps = start_survey(self, roots, touched, stored)?;
+        let mut steps = start_survey(self, chunker.clone(), roots, touched, stored)?;
         let (plan, folders) = loop {
             match steps.recv().await {
                 Some(Step::Found { files, bytes }) => run.tell(Event::Found { files, bytes }),
@@ -115,7 +117,7 @@ impl Indexer {
         for folder in folders {
             run.take(folder).await?;
         }
-        let mut files = read::start(&self.config, jobs)?;
+        let mut files = read::start(&self.config, &chunker, jobs)?;
         while let Some(file) = run.next(&mut files).await? {
             run.take(file).await?;
         }
@@ -162,6 +164,7 @@ enum Step {
 /// Walks and compares on a thread of its own, which ends with the plan, or soon after the receiver is dropped.
 fn start_survey(
     indexer: &Indexer,
+    chunker: Chunker,
     roots: Vec<PathBuf>,
     touched: Option<Arc<Touched>>,
     stored: Vec<DocumentInfo>,
@@ -174,7 +177,7 @@ fn start_survey(
             let walked = walk(&config, &roots, touched.as_ref(), &Stored::new(&stored), tell)?;
             let mut plan = plan(&config, walked, stored)?;
             let folders = std::mem::take(&mut plan.blocks);
-            let folders = folders.iter().map(|(job, kind)| block::describe(&config, job, kind)).collect();
+            let folders = folders.iter().map(|(job, kind)| block::describe(&chunker, job, kind)).collect();
             Ok((plan, folders))
         };
         // The caller's classifier runs in there.

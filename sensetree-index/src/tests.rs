@@ -16,6 +16,7 @@ mod rebuilding;
 mod roots;
 mod services;
 mod statuses;
+mod tokens;
 #[cfg(feature = "watch")]
 mod watching;
 

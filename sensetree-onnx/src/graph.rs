@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use half::f16;
 use ndarray::{ArrayD, IxDyn};
 use ort::{
     session::{Session, builder::PrepackedWeights},
@@ -63,10 +64,10 @@ impl Graph {
     }
 
     /// Runs one text and returns the first useful output: token states (1, tokens, dimension), a vector (1, dimension) or
-    /// logits (1, classes).
+    /// logits (1, classes). Half-precision graphs often put out 16-bit floats, which are widened.
     ///
     /// # Errors
-    /// [`Error::Model`] when the runtime fails or the output is not made of 32-bit floats.
+    /// [`Error::Model`] when the runtime fails or the output is not made of floats of 32 or 16 bits.
     pub fn run(&mut self, tokens: &Tokens) -> Result<ArrayD<f32>> {
         let failed = |model: &str, e: ort::Error| Error::Model {
             model: model.to_owned(),
@@ -91,9 +92,16 @@ impl Graph {
             reason: format!("its output {} is missing", self.output),
             source: None,
         })?;
-        let (shape, values) = output.try_extract_tensor::<f32>().map_err(|e| failed(&self.model, e))?;
+        let is_half = matches!(output.dtype(), ValueType::Tensor { ty: TensorElementType::Float16, .. });
+        let (shape, values) = if is_half {
+            let (shape, values) = output.try_extract_tensor::<f16>().map_err(|e| failed(&self.model, e))?;
+            (shape, values.iter().map(|value| value.to_f32()).collect())
+        } else {
+            let (shape, values) = output.try_extract_tensor::<f32>().map_err(|e| failed(&self.model, e))?;
+            (shape, values.to_vec())
+        };
         let shape: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
-        ArrayD::from_shape_vec(IxDyn(&shape), values.to_vec()).map_err(|e| Error::Model {
+        ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(|e| Error::Model {
             model: self.model.clone(),
             reason: "its output has an impossible shape".into(),
             source: Some(e.into()),

@@ -116,8 +116,8 @@ impl Model {
         self.precision
     }
 
-    /// The tokenizer, for callers that count tokens.
-    pub fn tokenizer(&self) -> &TextTokenizer {
+    /// The tokenizer, for callers that count tokens. Shared, so that they need not keep the model.
+    pub fn tokenizer(&self) -> &Arc<TextTokenizer> {
         &self.tokenizer
     }
 

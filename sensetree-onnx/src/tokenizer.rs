@@ -1,6 +1,8 @@
 //! Texts to token ids.
 
-use sensetree_core::{Error, Result};
+use std::sync::OnceLock;
+
+use sensetree_core::{BoxError, Error, Result};
 use tokenizers::{EncodeInput, Encoding, Tokenizer, TruncationDirection, TruncationParams, TruncationStrategy};
 
 use crate::ModelFolder;
@@ -20,6 +22,8 @@ pub struct Tokens {
 #[derive(Debug)]
 pub struct TextTokenizer {
     tokenizer: Tokenizer,
+    /// The same without truncation, made when tokens are first counted: one that truncates stops reading.
+    uncut: OnceLock<Tokenizer>,
     model: String,
     max_tokens: usize,
 }
@@ -43,7 +47,7 @@ impl TextTokenizer {
             .with_truncation(Some(truncation))
             .map_err(|e| folder.broken(format!("{max_tokens} tokens leave no room for a text"), Some(e)))?;
         tokenizer.with_padding(None);
-        Ok(Self { tokenizer, model: folder.name().to_owned(), max_tokens })
+        Ok(Self { tokenizer, uncut: OnceLock::new(), model: folder.name().to_owned(), max_tokens })
     }
 
     /// The most tokens that come out, special tokens included.
@@ -67,13 +71,26 @@ impl TextTokenizer {
         self.encode_input((query, passage).into())
     }
 
+    /// How many tokens a text has, without special tokens and before it is cut.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn count(&self, text: &str) -> Result<usize> {
+        let uncut = self.uncut.get_or_init(|| {
+            let mut tokenizer = self.tokenizer.clone();
+            tokenizer.with_truncation(None).expect("only a length can be refused");
+            tokenizer
+        });
+        Ok(uncut.encode_fast(text, false).map_err(|e| self.unread(e))?.len())
+    }
+
     fn encode_input(&self, input: EncodeInput<'_>) -> Result<Tokens> {
-        let encoding = self.tokenizer.encode_fast(input, true).map_err(|e| Error::Model {
-            model: self.model.clone(),
-            reason: "its tokenizer cannot read a text".into(),
-            source: Some(e),
-        })?;
+        let encoding = self.tokenizer.encode_fast(input, true).map_err(|e| self.unread(e))?;
         Ok(Tokens::from(&encoding))
+    }
+
+    fn unread(&self, error: BoxError) -> Error {
+        Error::Model { model: self.model.clone(), reason: "its tokenizer cannot read a text".into(), source: Some(error) }
     }
 }
 

@@ -3,12 +3,15 @@
 use std::{
     fs,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use sensetree::{
-    Embedder, Error, Reranker,
+    ChunkUnit, DocumentKey, Embedder, Error, Reranker, Store,
     embed::{ModelFolder, ModelOptions, OnnxEmbedder, Precision},
+    index::Indexer,
+    memory::MemoryStore,
     rerank::{CrossEncoder, LateInteraction},
     testing::{embedder_suite, reranker_suite},
 };
@@ -89,6 +92,36 @@ fn minilm_agrees_with_the_reference_in_both_precisions() {
                 let agreement = cosine(ours.as_slice(), &vector(&case[field]));
                 assert!(agreement >= least, "{field}, {text:.40?}: cosine {agreement}");
             }
+        }
+    });
+}
+
+#[test]
+fn chunks_are_measured_in_the_tokens_of_the_real_model() {
+    run(async {
+        let embedder = minilm().await;
+        let counter = embedder.token_counter().await.expect("it is loaded").expect("it counts");
+        let expected = expected("minilm-expected.json");
+        for case in expected["cases"].as_array().expect("cases") {
+            // The special ones at both ends are not counted, and what is cut off is.
+            let ids = case["input_ids"].as_array().expect("ids").len();
+            let count = counter.count(case["text"].as_str().expect("a text"));
+            assert!(count + 2 == ids || (count + 2 > ids && ids == 256), "{count} of {ids}: {:.40}", case["text"]);
+        }
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let words = "The Heizungsanlage in Straße 12 was serviced; 保証書 no. SR-2291/b attached 🚲. ";
+        let text: String = (0..60).map(|part| format!("## Part {part} of it\n\n{}\n\n", words.repeat(1 + part % 9))).collect();
+        let path = folder.path().join("notes.md");
+        fs::write(&path, &text).expect("a file");
+        let store = Arc::new(MemoryStore::new(embedder.fingerprint().clone()));
+        let indexer = Indexer::builder(embedder.clone(), store.clone()).chunk_unit(ChunkUnit::Tokens).chunk_size(60).overlap(10);
+        indexer.build().expect("good settings").sync(&[folder.path()], |_| {}).await.expect("a sync");
+        let chunks = store.chunks(&DocumentKey::from_path(&path)).await.expect("a list");
+        assert!(chunks.len() > 20, "{}", chunks.len());
+        for chunk in &chunks[1..] {
+            let (text, context) = (counter.count(&chunk.text), counter.count(&chunk.context));
+            assert!(text <= 60 && context <= 15, "{text} and {context}: {:?}", chunk.text);
         }
     });
 }

@@ -3,14 +3,24 @@
 use std::ops::Range;
 
 use sensetree_core::text::is_blank;
+use text_splitter::ChunkSizer;
 
 use super::{Chunker, push};
-use crate::headings::{Heading, is_underline};
+use crate::{
+    headings::{Heading, is_underline},
+    measure::Sizer,
+};
 
 impl Chunker {
     /// The splitter leaves a heading alone when the block under it fills a chunk. Such a chunk would be found by its title
     /// and have nothing to say, so it takes over the start of the next one.
-    pub(super) fn attach_headings(self, text: &str, headings: &[Heading], chunks: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    pub(super) fn attach_headings(
+        &self,
+        sizer: &Sizer<'_>,
+        text: &str,
+        headings: &[Heading],
+        chunks: Vec<Range<usize>>,
+    ) -> Vec<Range<usize>> {
         if headings.is_empty() {
             return chunks;
         }
@@ -20,7 +30,8 @@ impl Chunker {
             while is_headings_only(text, &chunk, headings)
                 && let Some(next) = coming.next()
             {
-                let end = self.room(text, chunk.start);
+                // Where it must end at the latest.
+                let end = chunk.start + sizer.start(&text[chunk.start..], self.size);
                 if next.end <= end {
                     chunk.end = next.end;
                 } else if end <= next.start {
@@ -34,7 +45,7 @@ impl Chunker {
                     } else {
                         let cut = pause(text, next.start..text.floor_char_boundary(whole.min(next.start + next.len() / 2)));
                         chunk.end = trimmed(text, chunk.start..cut);
-                        let rest = self.rest(text, cut, next);
+                        let rest = self.rest(sizer, text, cut, next);
                         if !is_blank(&text[rest.clone()]) {
                             push(&mut attached, std::mem::replace(&mut chunk, rest));
                         }
@@ -47,15 +58,10 @@ impl Chunker {
         attached
     }
 
-    /// Where a chunk that starts at `start` must end at the latest.
-    fn room(self, text: &str, start: usize) -> usize {
-        text[start..].char_indices().nth(self.size).map_or(text.len(), |(at, _)| start + at)
-    }
-
     /// `whole` from `cut` on, with as much of what is before as may be repeated.
-    fn rest(self, text: &str, cut: usize, whole: Range<usize>) -> Range<usize> {
-        let repeated = self.overlap.min(self.size - text[cut..whole.end].chars().count());
-        let earliest = text[whole.start..cut].char_indices().rev().take(repeated).last().map_or(cut, |(at, _)| whole.start + at);
+    fn rest(&self, sizer: &Sizer<'_>, text: &str, cut: usize, whole: Range<usize>) -> Range<usize> {
+        let repeated = self.overlap.min(self.size.saturating_sub(sizer.size(&text[cut..whole.end])));
+        let earliest = whole.start + sizer.end(&text[whole.start..cut], repeated);
         // Not in the middle of a word.
         let word = text[earliest..cut].find(char::is_whitespace).map_or(cut, |space| earliest + space);
         whole.end - text[word..whole.end].trim_start().len()..whole.end

@@ -1,13 +1,37 @@
 //! The languages whose syntax is known.
 
-/// Levels of brackets in a part of a file that is cut by its syntax.
+#[cfg(feature = "code")]
+use std::ops::ControlFlow;
+
+#[cfg(feature = "code")]
+use tree_sitter::{ParseOptions, ParseState, Parser};
+#[cfg(feature = "code")]
+use tree_sitter_language::LanguageFn;
+
+/// Levels of brackets in a part of a file that is cut by its syntax. For thousands of them the parser alone takes seconds.
 #[cfg(feature = "code")]
 const MOST_BRACKETS: usize = 64;
-
-/// Whether brackets are nested deeper than in any code that people write. The splitter looks through the whole part once for each
-/// level of its syntax, which would take minutes.
+/// The most that the parser may do for each kilobyte, in hundreds of its steps. Code takes up to 33, even squeezed by a machine; what
+/// is no code at all takes up to thousands, and a second for each hundred.
 #[cfg(feature = "code")]
-pub(super) fn is_too_deep(part: &str) -> bool {
+const MOST_STEPS: usize = 100;
+/// The most nodes that the splitter may have to look at: for about half a second. Written code needs up to 25 million, squeezed code
+/// ten times as many.
+#[cfg(feature = "code")]
+const MOST_LOOKS: usize = 250_000_000;
+
+/// Whether a part of a file can be cut by its syntax in about a second. Only the text decides, so it is always cut alike.
+///
+/// For every chunk the splitter looks through all nodes once for each level, and each level may end a chunk: where statements or
+/// broken code nest hundreds of levels deep, that would take minutes.
+#[cfg(feature = "code")]
+pub(super) fn can_be_cut_by_syntax(grammar: LanguageFn, part: &str) -> bool {
+    let looks = |(nodes, depth): (usize, usize)| nodes.saturating_mul(depth).saturating_mul(depth + super::CODE_SECTION_CHUNKS);
+    !has_many_brackets(part) && extent(grammar, part).is_some_and(|extent| looks(extent) <= MOST_LOOKS)
+}
+
+#[cfg(feature = "code")]
+fn has_many_brackets(part: &str) -> bool {
     let mut open = 0usize;
     part.bytes().any(|byte| {
         match byte {
@@ -17,6 +41,32 @@ pub(super) fn is_too_deep(part: &str) -> bool {
         }
         open > MOST_BRACKETS
     })
+}
+
+/// How many nodes the syntax of a part has, and how many levels; `None` when the parser has too much to do.
+#[cfg(feature = "code")]
+fn extent(grammar: LanguageFn, part: &str) -> Option<(usize, usize)> {
+    let mut parser = Parser::new();
+    parser.set_language(&grammar.into()).expect("grammar and parser are of the same release");
+    let mut left = MOST_STEPS * part.len().div_ceil(1000);
+    let mut goes_on = |_: &ParseState| {
+        left = left.saturating_sub(1);
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut goes_on);
+    let tree = parser.parse_with_options(&mut |at, _| &part.as_bytes()[at..], None, Some(options))?;
+    let mut cursor = tree.walk();
+    let (mut nodes, mut depth) = (1, 0);
+    loop {
+        if !cursor.goto_first_child() {
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return Some((nodes, depth));
+                }
+            }
+        }
+        (nodes, depth) = (nodes + 1, depth.max(cursor.depth() as usize));
+    }
 }
 
 /// A programming language.
@@ -62,7 +112,7 @@ impl Language {
 
     /// For a part of a file.
     #[cfg(feature = "code")]
-    pub(super) fn grammar(self, part: &str) -> tree_sitter_language::LanguageFn {
+    pub(super) fn grammar(self, part: &str) -> LanguageFn {
         match self {
             Self::Bash => tree_sitter_bash::LANGUAGE,
             Self::C => tree_sitter_c::LANGUAGE,
@@ -88,7 +138,10 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::chunk::{Chunker, Structure};
+    use crate::{
+        chunk::{Chunker, Sections, Structure},
+        measure::Measure,
+    };
 
     /// Every extension whose syntax is known, what stands around the items, and how an item looks: `NAME` is its name.
     /// Blank lines stand inside the items and not between them, so that only the syntax tells where one ends.
@@ -176,7 +229,11 @@ mod tests {
         ["add", "bill", "count", "draw", "enter", "fetch", "gather", "hold", "infer", "join", "keep", "list"];
 
     fn chunks(text: &str, structure: Structure, size: usize) -> Vec<&str> {
-        Chunker { size, overlap: 0 }.split(text, structure, &[]).into_iter().map(|range| &text[range]).collect()
+        Chunker { size, overlap: 0, measure: Measure::Characters }
+            .split(text, structure, &[])
+            .into_iter()
+            .map(|range| &text[range])
+            .collect()
     }
 
     #[test]
@@ -244,6 +301,7 @@ mod tests {
             "else if (a) ",
         ];
         let begun = Instant::now();
+        let chunker = Chunker { size: 1000, overlap: 150, measure: Measure::Characters };
         for (extensions, before, item, _) in SOURCES {
             let language = Language::of(extensions[0]).expect("it is known");
             let mut texts: Vec<String> = nasty.iter().map(|unit| unit.repeat(9_000 / unit.len())).collect();
@@ -252,7 +310,7 @@ mod tests {
             for text in texts {
                 let started = Instant::now();
                 let mut end = 0;
-                for range in (Chunker { size: 1000, overlap: 150 }).split(&text, Structure::Code(language), &[]) {
+                for range in chunker.split(&text, Structure::Code(language), &[]) {
                     assert!(text[end..range.start.max(end)].trim().is_empty(), "{language:?}: lost before {range:?}");
                     assert!(text[range.clone()].chars().count() <= 1000);
                     end = range.end;
@@ -262,6 +320,36 @@ mod tests {
             }
         }
         eprintln!("{} broken texts in each of {} languages in {:?}", nasty.len() + 1, SOURCES.len(), begun.elapsed());
+    }
+
+    #[test]
+    fn what_takes_the_splitter_or_the_parser_too_long_is_cut_like_text() {
+        for (extensions, before, item, after) in SOURCES {
+            let language = Language::of(extensions[0]).expect("it is known");
+            let text = format!("{before}{}{after}", item.repeat(8000 / item.len()));
+            assert!(can_be_cut_by_syntax(language.grammar(&text), &text), "{language:?}");
+        }
+        let deep = ["if a:\n ".repeat(1000), "lambda: ".repeat(1000), "(".repeat(8000), "::<".repeat(2700)];
+        for text in deep {
+            assert!(!can_be_cut_by_syntax(Language::Cpp.grammar(&text), &text), "{:.20}", text);
+        }
+    }
+
+    #[test]
+    fn the_code_of_this_repository_is_cut_by_its_syntax() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut parts = 0;
+        for entry in ignore::Walk::new(root).filter_map(Result::ok) {
+            let extension = entry.path().extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+            let Some(language) = Language::of(extension) else { continue };
+            let text = std::fs::read_to_string(entry.path()).expect("it is text");
+            for section in (Sections { text: &text, headings: &[], at: 0, most: 8000, is_code: true }) {
+                let part = &text[section];
+                assert!(can_be_cut_by_syntax(language.grammar(part), part), "{}: {part}", entry.path().display());
+                parts += 1;
+            }
+        }
+        assert!(parts > 100, "{parts}");
     }
 
     #[test]

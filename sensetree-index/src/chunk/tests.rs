@@ -4,7 +4,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use sensetree_core::text::is_blank;
+use sensetree_core::{TokenCounter, text::is_blank};
 
 use super::*;
 use crate::headings::Outline;
@@ -12,15 +12,24 @@ use crate::headings::Outline;
 const BOTH: [Structure; 2] = [Structure::Plain, Structure::Markdown];
 
 fn split(text: &str, structure: Structure, size: usize, overlap: usize) -> Vec<Range<usize>> {
-    Chunker { size, overlap }.split(text, structure, &Outline::of(text).headings)
+    split_by(&Measure::Characters, text, structure, size, overlap)
+}
+
+fn split_by(measure: &Measure, text: &str, structure: Structure, size: usize, overlap: usize) -> Vec<Range<usize>> {
+    Chunker { size, overlap, measure: measure.clone() }.split(text, structure, &Outline::of(text).headings)
 }
 
 /// What must hold for every text: bounded, in order, not blank, and nothing lost.
 fn check(text: &str, structure: Structure, size: usize, overlap: usize) -> Vec<Range<usize>> {
-    let chunks = split(text, structure, size, overlap);
+    check_by(&Measure::Characters, text, structure, size, overlap)
+}
+
+fn check_by(measure: &Measure, text: &str, structure: Structure, size: usize, overlap: usize) -> Vec<Range<usize>> {
+    let chunks = split_by(measure, text, structure, size, overlap);
     for chunk in &chunks {
         let piece = &text[chunk.clone()];
-        assert!(piece.chars().count() <= size, "{structure:?}: a chunk of {} characters", piece.chars().count());
+        let count = measure.count(piece);
+        assert!(count <= size || piece.chars().count() == 1, "{structure:?}: {piece:?} counts {count} of {size}");
         assert!(!is_blank(piece), "{structure:?}: blank {piece:?}");
         assert_eq!(piece.trim_end(), piece);
     }
@@ -34,6 +43,25 @@ fn check(text: &str, structure: Structure, size: usize, overlap: usize) -> Vec<R
         covered = end;
     }
     chunks
+}
+
+fn tokens(count: impl Fn(&str) -> usize + Send + Sync + 'static) -> Measure {
+    Measure::Tokens(TokenCounter::new(count))
+}
+
+/// Tokenizers of every kind: words; parts of words and marks; bytes with a token before each text, so more than there are bytes; and one
+/// that joins what stands together, so that the whole is more or less than its parts.
+fn tokenizers() -> [Measure; 4] {
+    [
+        tokens(|text| text.split_whitespace().count()),
+        tokens(|text| {
+            let words = text.split(|c: char| !c.is_alphanumeric());
+            let marks = text.chars().filter(|c| !c.is_alphanumeric() && !c.is_whitespace()).count();
+            marks + words.map(|word| word.chars().count().div_ceil(3)).sum::<usize>()
+        }),
+        tokens(|text| if text.is_empty() { 0 } else { text.len() + 1 }),
+        tokens(|text| text.len().div_ceil(3) + text.matches(". ").count() * 2),
+    ]
 }
 
 #[test]
@@ -193,6 +221,62 @@ fn a_heading_is_never_a_chunk_without_the_text_under_it() {
     }
 }
 
+#[test]
+fn chunks_fill_their_tokens_and_overlap_by_no_more_than_was_asked() {
+    let text = "the boiler was serviced in may and nobody read the note about it at all. ".repeat(100);
+    let [words, ..] = tokenizers();
+    for structure in BOTH {
+        let chunks = check_by(&words, &text, structure, 60, 20);
+        let counts: Vec<_> = chunks.iter().map(|chunk| words.count(&text[chunk.clone()])).collect();
+        assert!(counts[..counts.len() - 1].iter().all(|&count| count > 40), "{counts:?}");
+        let shared: Vec<_> = chunks.windows(2).map(|pair| words.count(&text[pair[1].start..pair[0].end])).collect();
+        assert!(shared.iter().all(|&shared| (1..=20).contains(&shared)), "{shared:?}");
+    }
+}
+
+#[test]
+fn a_heading_is_counted_with_the_text_under_it() {
+    let body = |word: &str| format!("{word} words here and more. ").repeat(30);
+    let text = format!("# One title\n\n## Two\n\n{}\n\n## Three of them\n\n{}\n", body("a"), body("b"));
+    let outline = Outline::of(&text);
+    for measure in tokenizers() {
+        for (size, overlap) in [(60, 0), (60, 15), (300, 40)] {
+            let chunks = check_by(&measure, &text, Structure::Markdown, size, overlap);
+            let alone = chunks[..chunks.len() - 1].iter().filter(|chunk| is_headings_only(&text, chunk, &outline.headings));
+            assert_eq!(alone.count(), 0, "{size}: {chunks:?}");
+        }
+    }
+}
+
+/// What a real tokenizer does for a text is what costs: it may be asked for so many times the text.
+#[test]
+fn the_tokenizer_reads_little_more_than_the_text_once() {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    };
+    let words = ["boiler", "warranty", "certificate", "number", "the", "of", "a", "serviced.", "May,", "winter\n\n"];
+    let spaced: String = (0..100_000usize).map(|at| format!("{}{} ", words[at * 7919 % 10], at % 5000)).collect();
+    // No word comes again, and no space tells them apart.
+    let letter = |at: u32| char::from_u32(0x4E00 + at.wrapping_mul(2_654_435_761) % 20_000).expect("a Chinese character");
+    let unspaced: String = (0..300_000u32).map(|at| if at % 14 == 13 { '。' } else { letter(at) }).collect();
+    let read = Arc::new(AtomicUsize::new(0));
+    let count = read.clone();
+    let measure = tokens(move |text| {
+        count.fetch_add(text.len(), Relaxed);
+        text.len().div_ceil(4)
+    });
+    for (text, most) in [(spaced, 3.0), (unspaced, 5.0)] {
+        for structure in BOTH {
+            read.store(0, Relaxed);
+            split_by(&measure, &text, structure, 200, 30);
+            let times = read.load(Relaxed) as f64 / text.len() as f64;
+            eprintln!("{structure:?}: {times:.2} times {} bytes", text.len());
+            assert!(times < most, "{structure:?}: {times}");
+        }
+    }
+}
+
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-zé]{1,12}",
@@ -222,6 +306,15 @@ proptest! {
     fn every_text_is_covered_by_bounded_chunks(text in pieces(), size in 1usize..120, share in 0usize..100) {
         for structure in BOTH {
             check(&text, structure, size, size * share / 100);
+        }
+    }
+
+    #[test]
+    fn every_text_is_covered_by_chunks_of_so_many_tokens(text in pieces(), size in 1usize..40, share in 0usize..100) {
+        for measure in tokenizers() {
+            for structure in BOTH {
+                check_by(&measure, &text, structure, size, size * share / 100);
+            }
         }
     }
 

@@ -8,7 +8,8 @@ use super::{Unreadable, out::Out};
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What reading one file may cost at most. A file that would cost more is found by name only, with the reason, or, where only
-/// its text is too long, by the start of its text.
+/// its text is too long, by the start of its text. One that took too long is tried in three syncs, since the machine may have been
+/// busy.
 ///
 /// What unpacks or parses to too much is stopped by counting, not by believing headers. Time is different: a thread cannot be
 /// stopped from outside, so a reader that is late is left behind. It goes on with its memory until it ends by itself, which

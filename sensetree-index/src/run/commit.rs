@@ -2,7 +2,7 @@
 
 use std::{mem, time::Instant};
 
-use sensetree_core::{Document, DocumentInfo, DocumentKey, Result};
+use sensetree_core::{Document, DocumentInfo, DocumentKey, Error, Result};
 
 use super::Run;
 use crate::{
@@ -72,7 +72,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reports a text that could not be embedded, and gives what the store is to hold instead: what it held before, or the file's
+    /// Reports a text that could not be read in time, or embedded, and gives what the store is to hold instead: what it held before, or the file's
     /// name, with a note that says what happened and keeps it from being tried for ever.
     async fn fail(&mut self, draft: Draft) -> Result<Option<Document>> {
         let Draft { document, failure, stored, about, .. } = draft;
@@ -85,7 +85,8 @@ impl Run<'_> {
             Some((_, note)) => (1, note.summary),
             None => (1, None),
         };
-        let status = Status::Failed { reason: error.chain(), tries, is_final: !error.is_transient() || tries >= TRIES };
+        let may_pass = error.is_transient() || matches!(error, Error::OutOfTime { .. });
+        let status = Status::Failed { reason: error.chain(), tries, is_final: !may_pass || tries >= TRIES };
         let kind = Note::parse(&document.note).status;
         self.failed(document.path.clone(), document.stamp.size, &error, tries);
         if !stored.is_empty() {

@@ -26,6 +26,34 @@ async fn every_precision_answers_like_the_reference() {
     }
 }
 
+#[tokio::test]
+async fn a_graph_that_puts_out_16_bit_floats_answers_like_the_same_in_32() {
+    let model = load(&folder("half-embedder"), &ModelOptions::default()).await;
+    let (own, whole) = (cases("half-embedder"), cases("precisions-embedder"));
+    assert_eq!(own.len(), whole.len());
+    for (own, whole) in own.iter().zip(&whole) {
+        let text = own["text"].as_str().expect("a text");
+        assert_eq!(text, whole["text"], "the models are asked alike");
+        let ours = unit(&mean(&states(&model, text).await));
+        // The half-precision kernels differ between processors.
+        assert_close(&ours, &numbers(&own["embed_passage"]["vector"]), 5e-3, text);
+        assert_close(&ours, &numbers(&whole["fp32"]), 5e-3, text);
+    }
+}
+
+#[tokio::test]
+async fn tokens_are_counted_beyond_the_length_and_without_special_ones() {
+    let model = load(&folder("bert-embedder"), &ModelOptions::default()).await;
+    let tokenizer = model.tokenizer();
+    let count = |text: &str| tokenizer.count(text).expect("it can be read");
+    assert_eq!(count(""), 0);
+    for text in ["coffee", "a note about the garden near the river", "tax invoice 42, paid in May."] {
+        let tokens = tokenizer.encode(text).expect("it can be read");
+        assert_eq!(count(text), tokens.special.iter().filter(|&&special| special == 0).count(), "{text}");
+        assert_eq!(count(&format!("{text} ").repeat(1000)), count(text) * 1000, "it is cut at {}", tokenizer.max_tokens());
+    }
+}
+
 #[test]
 fn auto_takes_the_8_bit_graph_when_there_is_one() {
     let chosen = |name: &str, precision| folder(name).graph(precision).map(|(file, precision)| (file, precision.name()));

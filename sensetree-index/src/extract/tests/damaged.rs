@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use zip::{ZipArchive, ZipWriter, write::SimpleFileOptions};
 
 use super::*;
-use crate::chunk::Chunker;
+use crate::{chunk::Chunker, measure::Measure};
 
 /// A reason, or a text that keeps to the limits and can be cut. Nobody may see a panic of a library.
 #[track_caller]
@@ -19,7 +19,11 @@ fn check(limits: &ExtractLimits, what: &str, read: &Result<Text, String>) {
             assert!(text.text.len() <= limits.text_bytes, "{what}: {} bytes", text.text.len());
             assert!(text.outline.headings.iter().all(|heading| text.text.is_char_boundary(heading.start)), "{what}");
             assert!(text.outline.headings.is_sorted_by_key(|heading| heading.start), "{what}");
-            Chunker { size: 100, overlap: 10 }.split(&text.text, text.structure, &text.outline.headings);
+            Chunker { size: 100, overlap: 10, measure: Measure::Characters }.split(
+                &text.text,
+                text.structure,
+                &text.outline.headings,
+            );
         }
         Err(reason) => assert!(!reason.is_empty() && !reason.contains('\n'), "{what}: {reason:?}"),
     }
