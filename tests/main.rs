@@ -5,6 +5,7 @@ mod it {
     mod command_line;
     mod faults;
     mod models;
+    mod rebuild;
     mod settings;
     mod store;
     mod support;

@@ -6,7 +6,10 @@ use futures::future::try_join_all;
 use ort::session::builder::PrepackedWeights;
 use sensetree_core::{Error, Result};
 
-use crate::{Graph, ModelFolder, Precision, TextTokenizer, runtime, workers::Workers};
+use crate::{
+    Graph, ModelFolder, Precision, TextTokenizer, runtime,
+    workers::{Takes, Workers},
+};
 
 /// Above this size of a graph with its weights one session uses all threads, so that the weights are in memory once.
 const LARGE_GRAPH: u64 = 500 << 20;
@@ -36,9 +39,10 @@ impl ModelOptions {
         self
     }
 
-    /// How many threads inference may use. Default: as many as the machine runs at once.
+    /// How many threads inference of passages may use. Default: as many as the machine runs at once.
     ///
-    /// Each is a session of its own that runs one text at a time; only graphs above 500 MiB run as one session of many threads.
+    /// Each is a session of its own that runs one text at a time. One more thread with a session answers queries only, so that they
+    /// don't wait for the end of a passage. Graphs above 500 MiB run as one session of many threads for both.
     #[must_use]
     pub fn with_threads(mut self, threads: NonZero<usize>) -> Self {
         self.threads = Some(threads);
@@ -80,10 +84,15 @@ impl Model {
         let weight_files = folder.graph_files(&graph_file)?;
         let size =
             weight_files.iter().map(|file| Ok(file.metadata().map_err(Error::io("read", file))?.len())).sum::<Result<u64>>()?;
-        let (sessions, threads_each) = if size > LARGE_GRAPH { (1, threads) } else { (threads, 1) };
+        let is_large = size > LARGE_GRAPH;
+        let (sessions, threads_each) = if is_large { (1, threads) } else { (threads, 1) };
         let weights = PrepackedWeights::new();
-        let graphs =
-            (0..sessions).map(|_| Graph::load(folder, &graph_file, threads_each, &weights)).collect::<Result<Vec<_>>>()?;
+        let mut takes = vec![Takes::Everything; sessions];
+        if !is_large {
+            takes.push(Takes::UrgentOnly);
+        }
+        let graph = |takes| Ok((Graph::load(folder, &graph_file, threads_each, &weights)?, takes));
+        let graphs = takes.into_iter().map(graph).collect::<Result<Vec<_>>>()?;
         let workers = Workers::start("sensetree-onnx", graphs)
             .map_err(|e| Error::other(format!("start the inference threads of {}", folder.name()), e))?;
         tracing::debug!(model = folder.name(), precision = precision.name(), sessions, threads_each, max_tokens, "model loaded");

@@ -11,7 +11,7 @@ use std::{
 /// Work for whichever thread is free first.
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// Each thread owns one state of type `S`; urgent jobs overtake the others.
+/// Each thread owns one state of type `S`; urgent jobs overtake the others, and may have a thread that does nothing else.
 #[derive(Debug)]
 pub(crate) struct Workers<S> {
     shared: Arc<Shared<S>>,
@@ -21,6 +21,13 @@ pub(crate) struct Workers<S> {
 struct Shared<S> {
     queue: Mutex<Queue<S>>,
     work_or_end: Condvar,
+}
+
+/// What a thread takes from the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Everything,
+    UrgentOnly,
 }
 
 struct Queue<S> {
@@ -42,7 +49,7 @@ impl<S> Shared<S> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Option<Job<S>> {
+    fn next(&self, takes: Takes) -> Option<Job<S>> {
         let mut queue = self.lock();
         loop {
             if queue.ended {
@@ -51,7 +58,9 @@ impl<S> Shared<S> {
             if let Some(job) = queue.urgent.pop_front() {
                 return Some(job);
             }
-            if let Some(job) = queue.patient.pop_front() {
+            if takes == Takes::Everything
+                && let Some(job) = queue.patient.pop_front()
+            {
                 return Some(job);
             }
             queue = self.work_or_end.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -61,15 +70,15 @@ impl<S> Shared<S> {
 
 impl<S: Send + 'static> Workers<S> {
     /// One thread for each state.
-    pub(crate) fn start(name: &str, states: Vec<S>) -> std::io::Result<Self> {
+    pub(crate) fn start(name: &str, states: Vec<(S, Takes)>) -> std::io::Result<Self> {
         let queue = Queue { urgent: VecDeque::new(), patient: VecDeque::new(), ended: false };
         let shared = Arc::new(Shared { queue: Mutex::new(queue), work_or_end: Condvar::new() });
         // Built before the threads, so that a failure to start one ends those that run.
         let mut workers = Self { shared, threads: Vec::new() };
-        for (i, mut state) in states.into_iter().enumerate() {
+        for (i, (mut state, takes)) in states.into_iter().enumerate() {
             let shared = workers.shared.clone();
             let thread = std::thread::Builder::new().name(format!("{name}-{i}")).spawn(move || {
-                while let Some(job) = shared.next() {
+                while let Some(job) = shared.next(takes) {
                     job(&mut state);
                 }
             })?;
@@ -100,7 +109,8 @@ impl<S: Send + 'static> Workers<S> {
             queue.patient.push_back(job)
         }
         drop(queue);
-        self.shared.work_or_end.notify_one();
+        // All, since the one that would be woken may not take this kind of work.
+        self.shared.work_or_end.notify_all();
         receiver
     }
 }
@@ -135,7 +145,7 @@ mod tests {
 
     #[test]
     fn urgent_work_overtakes_what_waits_and_dropped_work_is_not_done() {
-        let workers = Workers::start("test", vec![Vec::<u32>::new()]).expect("a thread starts");
+        let workers = Workers::start("test", vec![(Vec::<u32>::new(), Takes::Everything)]).expect("a thread starts");
         let (go, gate) = mpsc::channel::<()>();
         let first = workers.submit(false, move |_| gate.recv().expect("the test opens the gate"));
         let patient = workers.submit(false, |seen| seen.push(1));
@@ -152,8 +162,23 @@ mod tests {
     }
 
     #[test]
+    fn urgent_work_need_not_wait_for_the_end_of_other_work() {
+        let workers = Workers::start("test", vec![((), Takes::Everything), ((), Takes::UrgentOnly)]).expect("threads start");
+        let (go, gate) = mpsc::channel::<()>();
+        let first = workers.submit(false, move |()| gate.recv().expect("the test opens the gate"));
+        let mut waiting = workers.submit(false, |()| ());
+        block_on(workers.submit(true, |()| ())).expect("the worker answers").expect("no panic");
+        assert_eq!(waiting.try_recv().expect("the worker lives"), None, "only urgent work overtakes");
+        go.send(()).expect("the worker waits");
+        block_on(async {
+            first.await.expect("the worker answers").expect("no panic");
+            waiting.await.expect("the worker answers").expect("no panic");
+        });
+    }
+
+    #[test]
     fn a_panic_is_an_answer_and_the_thread_lives_on() {
-        let workers = Workers::start("test", vec![()]).expect("a thread starts");
+        let workers = Workers::start("test", vec![((), Takes::Everything)]).expect("a thread starts");
         let panicked = block_on(workers.submit(false, |()| -> u32 { panic!("no such luck") })).expect("the worker answers");
         assert_eq!(panicked, Err("no such luck".into()));
         assert_eq!(block_on(workers.submit(false, |()| 7)).expect("the worker answers"), Ok(7));

@@ -27,6 +27,10 @@ use crate::turn::{Turn, Turns};
 
 /// The one table of a store.
 const TABLE: &str = "chunks";
+/// The lock of those who build indexes, merge files or forget versions. Writers don't wait for it, since building takes minutes.
+const UPKEEP_LOCK: &str = "maintain.lock";
+/// Above so many chunks, comparing with every vector is no longer cheap.
+const EXACT_UP_TO: u64 = 50_000;
 /// What the caches of one open store may hold: indexes, and what is known about the table's files. LanceDB's own bounds are 6 GiB and 1 GiB.
 const CACHE_BYTES: (usize, usize) = (512 << 20, 128 << 20);
 
@@ -36,7 +40,11 @@ const CACHE_BYTES: (usize, usize) = (512 << 20, 128 << 20);
 /// finished before it started. Share one handle where you can; it keeps caches of at most 640 MiB.
 ///
 /// # Searching
-/// - [`nearest`](Store::nearest) compares the query with every vector that the filter lets through: exact, no approximate index.
+/// - [`nearest`](Store::nearest) compares the query with every vector that the filter lets through while these are at most
+///   [`exact_up_to`](Self::exact_up_to). When they are more, it asks an approximate index (IVF with a byte for each number) for the
+///   best of the parts of the table nearest to the query, compares those with the query's and the rows outside the index one by one,
+///   and ranks all by their true similarity. No row is ever left out for not being in an index; what the index may miss is measured
+///   in `benches/README.md`.
 /// - [`retrieve`](SparseRetriever::retrieve) searches *words*, in any mix of languages: lower case, without accents, one spelling for
 ///   full-width forms, ligatures, digits and Arabic letters. A text loses its stop words and endings by the rules of its language,
 ///   which its stop words tell (16 of the Latin script; Russian, Greek, Arabic and Hindi endings by script); a text that does not
@@ -59,19 +67,24 @@ const CACHE_BYTES: (usize, usize) = (512 << 20, 128 << 20);
 ///
 /// # Maintenance
 /// [`maintain`](Store::maintain) looks at counts and does what is due:
-/// - builds the indexes (words, and keys for scopes) as soon as there are rows;
-/// - folds new rows into them when they are more than 1,000 or more than 5 % of all rows;
-/// - merges small files when there are more than 16 beyond one for each 16,384 rows, or when more than 10 % of the rows in the files
+/// - builds the indexes of words, and of keys for scopes, as soon as there are rows, and that of vectors when there are more than
+///   [`exact_up_to`](Self::exact_up_to);
+/// - folds new rows into them when they are more than 1,000 or more than 5 % of all rows: as a part of its own, until there are
+///   eight, which become one; the parts of like vectors are split as they grow;
+/// - merges small files when there are more than 16 beyond one for each 65,536 rows, or when more than 10 % of the rows in the files
 ///   are removed ones;
 /// - forgets versions older than a minute, when there are more than 16. A search that started on such a version and is still
 ///   running fails, and can be repeated.
 ///
-/// It is what keeps searches fast: without it every search reads all new rows.
+/// It is what keeps searches fast: without it every search reads all new rows. While indexes are built, which takes most of its
+/// time, searches and writes go on; writers wait while files are merged or versions forgotten. Two that maintain take turns.
 pub struct LanceStore {
     path: PathBuf,
     fingerprint: Fingerprint,
     table: Table,
     turns: Turns,
+    upkeep: Turns,
+    exact_up_to: u64,
 }
 
 impl LanceStore {
@@ -121,7 +134,15 @@ impl LanceStore {
     async fn of(path: PathBuf, table: Table) -> Result<Self> {
         let schema = table.schema().await.map_err(failed("open", &path))?;
         let fingerprint = rows::fingerprint(&schema, &path)?;
-        Ok(Self { path, fingerprint, table, turns: Turns::default() })
+        Ok(Self { path, fingerprint, table, turns: Turns::default(), upkeep: Turns::new(UPKEEP_LOCK), exact_up_to: EXACT_UP_TO })
+    }
+
+    /// Up to how many chunks a search by meaning compares the query with every vector. Above it, [`maintain`](Store::maintain)
+    /// builds an approximate index and searches through this handle use it; `u64::MAX` is always exact. Default: 50,000.
+    #[must_use]
+    pub fn exact_up_to(mut self, chunks: u64) -> Self {
+        self.exact_up_to = chunks;
+        self
     }
 
     /// The folder.
@@ -133,6 +154,13 @@ impl LanceStore {
     /// same table; and files of an unfinished write can only be told from garbage when there is no unfinished write.
     async fn turn(&self) -> Result<Turn> {
         let turn = self.turns.wait(&self.path).await?;
+        self.check_model(&self.table).await?;
+        Ok(turn)
+    }
+
+    /// Only one at a time builds indexes. To merge files or forget versions, take a turn to write after it.
+    async fn upkeep(&self) -> Result<Turn> {
+        let turn = self.upkeep.wait(&self.path).await?;
         self.check_model(&self.table).await?;
         Ok(turn)
     }

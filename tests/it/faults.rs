@@ -8,7 +8,7 @@ use std::{
 
 use super::support::{Place, err, example, out};
 
-fn signal(name: &str, id: u32) {
+pub(super) fn signal(name: &str, id: u32) {
     let sent = Command::new("kill").arg(format!("-{name}")).arg(id.to_string()).status().expect("kill runs");
     assert!(sent.success());
 }
@@ -200,4 +200,63 @@ fn a_full_disk_is_told_and_loses_nothing() {
     assert!(after(6).0.contains("7.md") && after(6).1 == "0", "a closed disk can be searched: {said}");
     let (closed, code) = after(7);
     assert!(code == "2" && closed.contains("Read-only file system"), "{said}");
+}
+
+/// As root everything can be read, so the right to is given up; others don't have it.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_may_not_be_read_keeps_what_is_stored_and_is_told() {
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt};
+
+    let place = Place::indexed(&[("open.md", "about lamps"), ("closed.md", "about boats"), ("folder/inside.md", "about trees")]);
+    let allow = |name: &str, mode| {
+        std::fs::set_permissions(place.files().join(name), Permissions::from_mode(mode)).expect("it is ours");
+    };
+    place.write("closed.md", "about other boats");
+    place.write("open.md", "about other lamps");
+    (allow("closed.md", 0), allow("folder", 0));
+    let search = |arguments: &[&str]| {
+        let search = place.command("search", arguments);
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set", "-dac_override,-dac_read_search", "--inh-caps=-all"]).arg(search.get_program());
+        command.args(search.get_args()).output()
+    };
+    let Ok(indexed) = search(&["index", place.files().to_str().expect("text")]) else {
+        (allow("closed.md", 0o644), allow("folder", 0o755));
+        eprintln!("skipped: setpriv of util-linux is not there");
+        return;
+    };
+    (allow("closed.md", 0o644), allow("folder", 0o755));
+    let said = format!("{}{}", out(&indexed), err(&indexed));
+    for name in ["closed.md", "folder"] {
+        let line = said.lines().find(|line| line.contains(name) && line.contains("ermission denied"));
+        assert!(line.is_some(), "{name}: {said}");
+    }
+    assert!(said.contains("1 changed") && said.contains("0 removed"), "{said}");
+    for (query, name) in [("boats", "closed.md"), ("trees", "inside.md"), ("other lamps", "open.md")] {
+        let found = place.run(&["query", query, "--mode", "sparse", "--no-rerank", "--limit", "1"]);
+        assert!(out(&found).contains(name), "{query}: {}", out(&found));
+    }
+    let again = out(&place.index());
+    assert!(again.contains("0 new, 1 changed, 0 moved, 0 removed, 2 unchanged"), "once it may be read: {again}");
+}
+
+#[test]
+fn a_clock_that_was_set_back_hides_no_change() {
+    let place = Place::indexed(&[("note.md", "it is about a cat")]);
+    // Written by a clock that was a day ahead of ours; size and time stay as they are.
+    let ahead = std::time::SystemTime::now() + Duration::from_secs(24 * 3600);
+    let write = |text: &str| {
+        place.write("note.md", text);
+        let file = std::fs::File::options().write(true).open(place.files().join("note.md")).expect("it is there");
+        file.set_modified(ahead).expect("its time can be set");
+    };
+    for animal in ["cow", "dog", "pig"] {
+        write(&format!("it is about a {animal}"));
+        let indexed = out(&place.index());
+        assert!(indexed.contains("1 changed"), "{animal}: {indexed}");
+        let found = place.run(&["query", animal, "--mode", "sparse", "--no-rerank"]);
+        assert_eq!(found.status.code(), Some(0), "{animal}: {}", out(&found));
+    }
+    assert!(out(&place.index()).contains("1 unchanged"));
 }

@@ -24,6 +24,9 @@ const SPARE: usize = 16;
 /// How many times more rows are asked for when one was. Few steps matter more than few rows: only their identities are read.
 const WIDEN: usize = 16;
 
+/// How many times the wanted rows an approximate search takes from the index, to rank them by their true vectors.
+const REFINE: u32 = 1;
+
 /// A row of one version of the table, with its score.
 struct Found {
     id: ChunkId,
@@ -52,7 +55,9 @@ impl LanceStore {
         let search = |table: Table, count: usize, read: Read, condition: Option<String>| async move {
             self.check_model(&table).await?;
             let query = table.vector_search(vector.as_slice()).map_err(self.failed("search"))?;
-            let query = query.column(VECTOR).distance_type(DistanceType::Cosine).bypass_vector_index();
+            let query = query.column(VECTOR).distance_type(DistanceType::Cosine);
+            let compared = table.count_rows(condition.clone()).await.map_err(self.failed("search"))? as u64;
+            let query = if compared <= self.exact_up_to { query.bypass_vector_index() } else { query.refine_factor(REFINE) };
             let found = self.rank(query, "_distance", count, read, condition).await?;
             Ok(found.into_iter().map(|found| Found { score: (1.0 - found.score).clamp(0.0, 1.0), ..found }).collect())
         };

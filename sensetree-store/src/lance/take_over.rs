@@ -18,7 +18,7 @@ impl LanceStore {
     /// [`Error::FingerprintMismatch`](sensetree_core::Error::FingerprintMismatch) when somebody else was faster,
     /// [`Error::Store`](sensetree_core::Error::Store) when LanceDB cannot read or write.
     pub async fn take_over(self, other: &Self) -> Result<Self> {
-        let _turn = self.turn().await?;
+        let _turns = (self.upkeep().await?, self.turn().await?);
         let schema = other.table.schema().await.map_err(other.failed("read"))?;
         let rows = other.table.query().execute().await.map_err(other.failed("read"))?;
         // What a query gives is not sure to have the schema's metadata, in which the model is.

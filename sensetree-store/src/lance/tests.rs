@@ -6,6 +6,8 @@ use tempfile::TempDir;
 
 use super::*;
 
+mod approximate;
+
 fn fingerprint(dimension: usize) -> Fingerprint {
     Fingerprint::new("test", dimension)
 }
