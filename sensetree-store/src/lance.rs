@@ -30,7 +30,7 @@ const TABLE: &str = "chunks";
 /// The lock of those who build indexes, merge files or forget versions. Writers don't wait for it, since building takes minutes.
 const UPKEEP_LOCK: &str = "maintain.lock";
 /// Above so many chunks, comparing with every vector is no longer cheap.
-const EXACT_UP_TO: u64 = 50_000;
+const EXACT_UP_TO: u64 = 10_000;
 /// What the caches of one open store may hold: indexes, and what is known about the table's files. LanceDB's own bounds are 6 GiB and 1 GiB.
 const CACHE_BYTES: (usize, usize) = (512 << 20, 128 << 20);
 
@@ -138,7 +138,7 @@ impl LanceStore {
     }
 
     /// Up to how many chunks a search by meaning compares the query with every vector. Above it, [`maintain`](Store::maintain)
-    /// builds an approximate index and searches through this handle use it; `u64::MAX` is always exact. Default: 50,000.
+    /// builds an approximate index and searches through this handle use it; `u64::MAX` is always exact. Default: 10,000.
     #[must_use]
     pub fn exact_up_to(mut self, chunks: u64) -> Self {
         self.exact_up_to = chunks;

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeListArray, Float32Array, PrimitiveArray, RecordBatch, StringArray,
-    UInt32Array, UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, PrimitiveArray,
+    RecordBatch, StringArray, UInt32Array, UInt64Array,
     cast::AsArray,
     types::{Float32Type, Int64Type, UInt32Type, UInt64Type},
 };
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Changes with the columns, or with what they mean.
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 
 /// The document's key.
 pub(super) const KEY: &str = "key";
@@ -34,13 +34,17 @@ pub(super) const VECTOR: &str = "vector";
 /// What [`analyser::document_words`] makes of the text; the column that BM25 searches.
 pub(super) const WORDS: &str = "words";
 
+/// Where in the document the chunk is: first byte, end, first and last line, in one column, since each that a search reads costs time.
+const LOCATION: &str = "location";
+/// Two numbers of 8 bytes and two of 4, little-endian.
+const LOCATION_BYTES: i32 = 24;
+
 /// The columns that [`identities`] reads, apart from the score.
 pub(super) const IDENTITY_COLUMNS: [&str; 2] = [KEY, CHUNK];
 /// The columns that [`passages`] reads.
-pub(super) const PASSAGE_COLUMNS: [&str; 7] = ["path", "text", "byte_start", "byte_end", "first_line", "last_line", MODIFIED];
+pub(super) const PASSAGE_COLUMNS: [&str; 4] = ["path", "text", LOCATION, MODIFIED];
 /// The columns that [`chunks`] reads.
-pub(super) const CHUNK_COLUMNS: [&str; 8] =
-    [CHUNK, "text", "context", "byte_start", "byte_end", "first_line", "last_line", VECTOR];
+pub(super) const CHUNK_COLUMNS: [&str; 5] = [CHUNK, "text", "context", LOCATION, VECTOR];
 /// The columns that [`infos`] reads. Those that no filter asks for stand on the row of the document's first chunk only.
 pub(super) const INFO_COLUMNS: [&str; 8] = [KEY, "path", MODIFIED, "size", "changed", "read", "hash", "note"];
 
@@ -64,10 +68,7 @@ pub(super) fn schema(fingerprint: &Fingerprint) -> Result<SchemaRef> {
         column("text", DataType::Utf8),
         column(WORDS, DataType::Utf8),
         column("context", DataType::Utf8),
-        column("byte_start", DataType::UInt64),
-        column("byte_end", DataType::UInt64),
-        column("first_line", DataType::UInt32),
-        column("last_line", DataType::UInt32),
+        column(LOCATION, DataType::FixedSizeBinary(LOCATION_BYTES)),
         column(VECTOR, DataType::FixedSizeList(item(), dimension)),
         column(MODIFIED, DataType::Int64),
         Field::new(EXTENSION, DataType::Utf8, true),
@@ -112,8 +113,8 @@ pub(super) fn batch(documents: &[Document], schema: SchemaRef) -> Result<RecordB
     let chunks = || rows.iter().map(|(_, _, chunk)| *chunk);
     let own = || rows.iter().map(|(document, index, _)| (*index == 0).then_some(*document));
     let text = |of: fn(&Chunk) -> &str| StringArray::from_iter_values(chunks().map(of));
-    let bytes = |of: fn(&Location) -> u64| UInt64Array::from_iter_values(chunks().map(|chunk| of(&chunk.location)));
-    let line = |of: fn(&Location) -> u32| UInt32Array::from_iter_values(chunks().map(|chunk| of(&chunk.location)));
+    let locations: Vec<u8> = chunks().flat_map(|chunk| location_bytes(&chunk.location)).collect();
+    let locations = FixedSizeBinaryArray::try_new(LOCATION_BYTES, locations.into(), None).map_err(layout)?;
     let own_text = |of: fn(&Document) -> &str| own().map(|document| document.map(of)).collect::<StringArray>();
     let own_time = |of: fn(&Document) -> i64| own().map(|document| document.map(of)).collect::<PrimitiveArray<Int64Type>>();
     let dimension = chunks().next().map_or(0, |chunk| chunk.embedding.dimension());
@@ -127,10 +128,7 @@ pub(super) fn batch(documents: &[Document], schema: SchemaRef) -> Result<RecordB
         Arc::new(text(|chunk| &chunk.text)),
         Arc::new(StringArray::from_iter_values(chunks().map(|chunk| analyser::document_words(&chunk.text)))),
         Arc::new(text(|chunk| &chunk.context)),
-        Arc::new(bytes(|location| location.bytes.start)),
-        Arc::new(bytes(|location| location.bytes.end)),
-        Arc::new(line(|location| location.lines.0)),
-        Arc::new(line(|location| location.lines.1)),
+        Arc::new(locations),
         Arc::new(vectors),
         Arc::new(PrimitiveArray::<Int64Type>::from_iter_values(rows.iter().map(|(document, _, _)| document.stamp.modified))),
         Arc::new(rows.iter().map(|(document, _, _)| document.key.extension()).collect::<StringArray>()),
@@ -237,8 +235,20 @@ impl<'a> Columns<'a> {
     }
 
     fn locations(&self) -> Result<impl Fn(usize) -> Location + use<'a>> {
-        let (start, end) = (self.numbers::<UInt64Type>("byte_start")?, self.numbers::<UInt64Type>("byte_end")?);
-        let (first, last) = (self.numbers::<UInt32Type>("first_line")?, self.numbers::<UInt32Type>("last_line")?);
-        Ok(move |row| Location { bytes: start.value(row)..end.value(row), lines: (first.value(row), last.value(row)) })
+        let all: &FixedSizeBinaryArray =
+            self.get(LOCATION, |column| column.as_fixed_size_binary_opt().filter(|all| all.value_length() == LOCATION_BYTES))?;
+        Ok(|row| location(all.value(row)))
     }
+}
+
+fn location_bytes(Location { bytes, lines }: &Location) -> impl Iterator<Item = u8> + use<> {
+    let [starts, ends] = [bytes.start, bytes.end].map(u64::to_le_bytes);
+    let [first, last] = [lines.0, lines.1].map(u32::to_le_bytes);
+    starts.into_iter().chain(ends).chain(first).chain(last)
+}
+
+fn location(stored: &[u8]) -> Location {
+    let number =
+        |range: std::ops::Range<usize>| stored[range].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    Location { bytes: number(0..8)..number(8..16), lines: (number(16..20) as u32, number(20..24) as u32) }
 }

@@ -36,6 +36,12 @@ impl LanceStore {
         let batch = batch.map_err(|e| Error::other("lay out chunks as rows", e))??;
 
         let _turn = self.turn().await?;
+        // Merging reads the keys of the whole table; what is new to it needs no more than an addition.
+        if self.table.count_rows(Some(touched.clone())).await.map_err(self.failed("write to"))? == 0 {
+            self.table.add(batch).execute().await.map_err(self.failed("write to"))?;
+            tracing::debug!(documents = count, "added");
+            return Ok(());
+        }
         let mut merge = self.table.merge_insert(&[KEY, CHUNK]);
         merge.when_matched_update_all(None).when_not_matched_insert_all().when_not_matched_by_source_delete(Some(touched));
         let schema = batch.schema();
