@@ -6,7 +6,7 @@ mod shared;
 use std::{path::Path, process::ExitCode, time::Instant};
 
 use sensetree::{
-    Engine, Query, Result,
+    Query, Result,
     eval::{Judgements, Metric, Run, read_questions},
 };
 use shared::{BAD, BOLD, DIM, PATH, wrap};
@@ -32,7 +32,7 @@ async fn demo() -> Result<()> {
     let files = demo.join("files");
     let mut settings = shared::settings();
     settings.store = Some(shared::cache()?.join("demo"));
-    let engine = Engine::open(&settings).await?;
+    let engine = shared::open_kept(&settings).await?;
 
     anstream::println!("{BOLD}Indexing{BOLD:#} demo/files with {}", engine.embedder().model().name());
     let started = Instant::now();

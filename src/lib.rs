@@ -62,9 +62,9 @@ pub use tree::{Colours, MeaningTree, TextOptions, TreeFile, TreeNode, TreeOption
 #[cfg(feature = "testing")]
 pub use sensetree_core::testing;
 pub use sensetree_core::{
-    Candidate, Chunk, ChunkId, ChunkUnit, Document, DocumentInfo, DocumentKey, Embedder, Embedding, Error, Evidence, FileStamp, Filter,
-    Fingerprint, Fused, Fusion, Hit, Leg, Location, Passage, PathRules, Query, Ranked, RankedList, Reranker, Result, Scope,
-    ScoreScale, SparseRetriever, Stage, Store, StoreStats, TokenCounter, memory, text,
+    Candidate, Chunk, ChunkId, ChunkUnit, Document, DocumentInfo, DocumentKey, Embedder, Embedding, Error, Evidence, FileStamp,
+    Filter, Fingerprint, Fused, Fusion, Hit, Leg, Location, Passage, PathRules, Query, Ranked, RankedList, Reranker, Result,
+    Scope, ScoreScale, SparseRetriever, Stage, Store, StoreStats, TokenCounter, memory, text,
 };
 pub use sensetree_fusion as fusion;
 

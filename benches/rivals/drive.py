@@ -301,7 +301,24 @@ def search(table, options, data):
                     continue
                 mine = statistics.median(line["search"][share] for line in ours)
                 other = statistics.median(line[f"{share}_ms"] for line in theirs)
-                table.row(what, f"{mine:.1f} ms", f"{name}: {other:.1f} ms", other / mine)
+                table.row(what, f"{mine:.1f} ms", f"{name}: {other:.1f} ms", other / mine, 1)
+        if not isinstance(ours, Missing):
+            of_ours(table, chunks, ours)
+    sizes = [chunks for chunks in options.sizes if data.searches.get(chunks)]
+    if len(sizes) > 1:
+        small, large = (statistics.median(line["search"]["p50"] for line in data.searches[at]) for at in (sizes[0], sizes[-1]))
+        what = f"hybrid query, {sizes[-1]:,} chunks to {sizes[0]:,}, p50"
+        table.row(what, f"{large:.1f} ms", f"itself: {small:.1f} ms", large / small, 3, at_most=True)
+
+
+def of_ours(table, chunks, lines):
+    """What has no rival: recall, and freshness."""
+    recall = statistics.median(line["recall_at_10"] for line in lines)
+    table.row(f"dense leg, {chunks:,} chunks, recall@10", f"{recall:.3f}", "comparing every vector: 1", recall, 0.95)
+    first = statistics.median(line["first_search_after"]["p50"] for line in lines)
+    usual = statistics.median(line["search"]["p50"] for line in lines)
+    what = f"first search after one file changed, {chunks:,} chunks"
+    table.row(what, f"{first:.1f} ms", f"itself, unchanged: {usual:.1f} ms", first / usual, 3, at_most=True)
 
 
 def words(table, options, data):
@@ -332,7 +349,7 @@ def words(table, options, data):
                     continue
                 mine = statistics.median(line["sparse"][share] for line in data.searches[chunks])
                 other = statistics.median(line[f"{share}_ms"] for line in theirs)
-                table.row(what, f"{mine:.1f} ms", f"{name}: {other:.1f} ms", other / mine)
+                table.row(what, f"{mine:.1f} ms", f"{name}: {other:.1f} ms", other / mine, 1)
 
 
 def indexing(table, options, data):
@@ -365,8 +382,8 @@ def indexing(table, options, data):
         table.raw.append({"part": "indexing", "precision": precision, "ours": mine, "theirs": other})
         rates = [count / statistics.median(seconds for _, seconds, _ in side) for side in (mine, other)]
         peaks = [statistics.median(peak for _, _, peak in side) for side in (mine, other)]
-        table.row(what, f"{rates[0]:.1f} files/s", f"{name}: {rates[1]:.1f} files/s", rates[0] / rates[1])
-        table.row(f"{what}, peak memory", f"{peaks[0]:.0f} MiB", f"{name}: {peaks[1]:.0f} MiB", peaks[1] / peaks[0])
+        table.row(what, f"{rates[0]:.1f} files/s", f"{name}: {rates[1]:.1f} files/s", rates[0] / rates[1], 1)
+        table.row(f"{what}, peak memory", f"{peaks[0]:.0f} MiB", f"{name}: {peaks[1]:.0f} MiB", peaks[1] / peaks[0], 1)
     table.missing("indexing", "haiku.rag, rag-forge", "see benches/README.md")
 
 

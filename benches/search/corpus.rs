@@ -1,10 +1,15 @@
 //! What is searched: real texts, many times over, each copy a little different.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use async_trait::async_trait;
 use sensetree::{
-    Chunk, Document, Embedder, Embedding, Engine, Error, Filter, Fingerprint, Location, Result, Settings, Store,
+    Chunk, Document, Embedder, Embedding, Error, Filter, Fingerprint, Location, Result, Store,
     embed::{OnnxEmbedder, runtime::cache_folder},
     eval::{Collection, read_questions},
     index::Indexer,
@@ -73,7 +78,7 @@ impl Originals {
 
     /// The vectors of texts, kept in a store of their own, since making them takes minutes.
     async fn embedded(embedder: &Arc<OnnxEmbedder>, texts: &[String]) -> Result<Vec<Embedding>> {
-        let store = LanceStore::open(folder("originals")?, embedder.fingerprint()).await?;
+        let store = open(&folder("originals")?, embedder.fingerprint()).await?;
         let mut known: HashMap<String, Embedding> = HashMap::new();
         for document in store.documents(&Filter::everything()).await? {
             known.extend(store.chunks(&document.key).await?.into_iter().map(|chunk| (chunk.text, chunk.embedding)));
@@ -93,7 +98,7 @@ impl Originals {
     /// A store of so many chunks, filled unless an earlier run did.
     pub(crate) async fn store(&self, fingerprint: &Fingerprint, chunks: usize) -> Result<(Arc<LanceStore>, Built)> {
         let place = folder(&format!("chunks-{chunks}"))?;
-        let store = Arc::new(LanceStore::open(&place, fingerprint).await?);
+        let store = Arc::new(open(&place, fingerprint).await?);
         let record = place.join("built.json");
         if let Some(built) = std::fs::read(&record).ok().and_then(|json| serde_json::from_slice(&json).ok()) {
             return Ok((store, built));
@@ -184,11 +189,23 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf> {
     Ok(cache.join("bench").join(name))
 }
 
-/// The parts of a search, without a reranker.
+/// A store that is kept to be faster next time: one of another version is made anew.
+async fn open(place: &Path, fingerprint: &Fingerprint) -> Result<LanceStore> {
+    match LanceStore::open(place, fingerprint).await {
+        Err(Error::Format { .. }) => {
+            std::fs::remove_dir_all(place).map_err(Error::io("remove", place))?;
+            LanceStore::open(place, fingerprint).await
+        }
+        store => store,
+    }
+}
+
+/// all-MiniLM-L6-v2 in the precision that the library chooses on CPUs.
 pub(crate) async fn embedder() -> Result<Arc<OnnxEmbedder>> {
-    let mut settings = Settings::default();
-    settings.store = Some(folder("empty")?);
-    Ok(Engine::open(&settings).await?.embedder().clone())
+    let named = std::env::var_os("SENSETREE_MODEL_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folder = named.or_else(|| Some(cache_folder()?.join("models/all-MiniLM-L6-v2")));
+    let folder = folder.ok_or_else(|| Error::invalid("there is no home folder; set SENSETREE_CACHE to a folder of yours"))?;
+    Ok(Arc::new(OnnxEmbedder::open(folder).await?))
 }
 
 /// Xorshift: the same numbers in every run.

@@ -108,7 +108,7 @@ impl Subject {
         let size = settings.indexing.chunk_size.map(|size| format!("-{size}")).unwrap_or_default();
         let name = format!("{}-{:016x}-{}{size}", self.name, self.identity(), settings.embedding.precision);
         settings.store = Some(shared::cache()?.join("evaluate").join(name));
-        let engine = Engine::open(&settings).await?;
+        let engine = shared::open_kept(&settings).await?;
         match (place, &self.content) {
             (Some(folder), _) => {
                 let bar = shared::bar();

@@ -68,6 +68,17 @@ pub(crate) fn settings() -> Settings {
     settings
 }
 
+/// Opens a store that an example keeps only to be faster next time: one of another version is made anew.
+pub(crate) async fn open_kept(settings: &Settings) -> Result<Engine> {
+    match Engine::open(settings).await {
+        Err(Error::Format { path, .. }) => {
+            std::fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
+            Engine::open(settings).await
+        }
+        engine => engine,
+    }
+}
+
 /// A bar on standard error that follows an indexing run; nothing when that is not a terminal.
 pub(crate) fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:24!} [{bar:24}] {pos}/{len} files, {per_sec}")
