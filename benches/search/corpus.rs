@@ -31,7 +31,7 @@ const CHUNKS: usize = 4;
 /// Folders of the corpus.
 const FOLDERS: usize = 50;
 /// One word in so many of a copy is another one.
-const OTHER_WORD: u64 = 5;
+const OTHER_WORD: usize = 5;
 /// What is added to each of a copy's numbers is at most this, so that its cosine with the original is about 0.9.
 const TURN: f32 = 0.04;
 
@@ -151,7 +151,7 @@ impl Originals {
 
     fn other_words(&self, text: &str, random: &mut Random) -> String {
         let words = text.split_whitespace().map(|word| {
-            if random.next() % OTHER_WORD > 0 {
+            if random.below(OTHER_WORD) > 0 {
                 return word;
             }
             let (other, _) = &self.texts[random.below(self.texts.len())];
