@@ -10,6 +10,7 @@ use crate::{
     batch::{Batch, REMOVALS},
     draft::Draft,
     embed::{CALL_TEXTS, Extent, embed},
+    run::TIDY_AFTER,
 };
 
 /// What a rebuild did.
@@ -65,6 +66,7 @@ pub async fn rebuild(
         progress(Event::Committed { documents: 0, chunks: 0, removed: stale.len() as u64 });
     }
     let mut batch = Batch::default();
+    let mut commits = 0;
     for info in open {
         let chunks = old.chunks(&info.key).await?;
         // It left since the list was made.
@@ -83,6 +85,10 @@ pub async fn rebuild(
         }
         if batch.is_old() || batch.is_full() {
             commit(new, &mut batch, &mut rebuilt, &mut progress).await?;
+            commits += 1;
+            if commits % TIDY_AFTER == 0 {
+                new.maintain().await?;
+            }
         }
     }
     embed_waiting(embedder, new, &mut batch, Extent::Everything, &mut rebuilt, &mut progress).await?;

@@ -28,6 +28,8 @@ use crate::{
 
 /// Questions to the qualifier at once.
 const QUALIFIED_AT_ONCE: usize = 4;
+/// In a long run the store is tidied up after so many commits, since each leaves something that the next ones and searches look through.
+pub(crate) const TIDY_AFTER: usize = 128;
 /// A changed document keeps its summary as long as this share of its chunks stays: asking again for every edit would give all
 /// chunks another context, and so another vector.
 const SUMMARY_STAYS: f64 = 0.5;
@@ -51,7 +53,8 @@ pub(crate) struct Run<'a> {
     qualifier_works: bool,
     /// Documents that it refused, and why it refused the first.
     refused: (u64, String),
-    has_written: bool,
+    /// Commits since the store was last tidied up.
+    untidy: usize,
 }
 
 impl<'a> Run<'a> {
@@ -69,7 +72,7 @@ impl<'a> Run<'a> {
             doubtful: Vec::new(),
             qualifier_works: false,
             refused: Default::default(),
-            has_written: false,
+            untidy: 0,
         }
     }
 
@@ -100,7 +103,7 @@ impl<'a> Run<'a> {
             let keys: Vec<DocumentKey> = documents.iter().map(|document| document.key.clone()).collect();
             let started = Instant::now();
             self.indexer.store.commit(Vec::new(), &keys).await?;
-            self.has_written = true;
+            self.untidy += 1;
             self.report.timings.commit += started.elapsed();
             self.report.removed += keys.len() as u64;
             documents.iter().for_each(|document| self.tell(Event::Removed { path: document.path.to_path_buf() }));
@@ -324,15 +327,18 @@ impl<'a> Run<'a> {
 
     /// What is committed can be searched without it, so a store that cannot tidy up is worth a warning and no more.
     async fn maintain(&mut self) {
-        if !self.has_written {
+        if mem::take(&mut self.untidy) == 0 {
             return;
         }
         self.tell(Event::Maintaining);
         let started = Instant::now();
         if let Err(error) = self.indexer.store.maintain().await {
-            self.report.warnings.push(format!("everything is stored, but the store could not tidy up: {}", error.chain()));
+            let warning = format!("everything is stored, but the store could not tidy up: {}", error.chain());
+            if !self.report.warnings.contains(&warning) {
+                self.report.warnings.push(warning);
+            }
         }
-        self.report.timings.maintain = started.elapsed();
+        self.report.timings.maintain += started.elapsed();
     }
 
     fn failed(&mut self, path: PathBuf, size: u64, error: &Error, tries: u32) {

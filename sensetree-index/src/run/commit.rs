@@ -4,7 +4,7 @@ use std::{mem, time::Instant};
 
 use sensetree_core::{Document, DocumentInfo, DocumentKey, Error, Result};
 
-use super::Run;
+use super::{Run, TIDY_AFTER};
 use crate::{
     Event, Outcome,
     draft::{Draft, Fate, by_name_reason},
@@ -48,7 +48,7 @@ impl Run<'_> {
         }
         let started = Instant::now();
         self.indexer.store.commit(documents, &removed).await?;
-        self.has_written = true;
+        self.untidy += 1;
         self.report.timings.commit += started.elapsed();
         let (chunks, reused) = counts;
         tracing::debug!(documents = written.len(), chunks, reused, "committed");
@@ -69,6 +69,9 @@ impl Run<'_> {
             self.finished(path, 0, Outcome::Removed);
         }
         self.tell(event);
+        if self.untidy >= TIDY_AFTER {
+            self.maintain().await;
+        }
         Ok(())
     }
 

@@ -123,13 +123,13 @@ async fn what_is_not_this_store_is_refused() {
     let native = store.table.as_native().expect("the table is on this machine");
     let written = store.table.schema().await.expect("a schema").metadata().clone();
     for (name, value) in
-        [("sensetree.format", "1"), ("sensetree.format", "3"), ("sensetree.analyser", "other/1"), ("sensetree.fingerprint", "{}")]
+        [("sensetree.format", "1"), ("sensetree.format", "4"), ("sensetree.analyser", "other/1"), ("sensetree.fingerprint", "{}")]
     {
         let mut metadata = written.clone();
         metadata.insert(name.into(), value.into());
         native.replace_schema_metadata(metadata).await.expect("metadata can be replaced");
         let refused = LanceStore::open(folder.path(), &fingerprint(4)).await.expect_err(name);
-        assert!(matches!(&refused, Error::Format { supported: 2, .. }), "{name}: {refused:?}");
+        assert!(matches!(&refused, Error::Format { supported: 3, .. }), "{name}: {refused:?}");
     }
     native.replace_schema_metadata(written).await.expect("metadata can be replaced");
     assert_eq!(found(&open(&folder).await, "lamp").await, ["/a"], "nothing was lost on the way");

@@ -1,14 +1,16 @@
-//! What a sync costs apart from models and databases, with a mock embedder of 16 dimensions and the store in memory.
+//! What a sync costs apart from models, with a mock embedder of 16 dimensions; with the store in memory, and in LanceDB.
 //!
 //! - 100,000 files of 200 to 400 bytes in 1,000 folders: time and peak memory when all are new, unchanged, moved and removed. A sync in
 //!   which nothing has changed is compared with walking the folders and asking for the state of every file, in the same process on the
 //!   same warm cache; the bound is 3 times that.
 //! - One log of 2 GiB, over the size cap, and one just under it, which is read whole: time and peak memory.
 //!
+//! - 1,000 re-indexings of one of 20 files in LanceDB: how large the store stays.
+//!
 //! Each runs in a process of its own, since the peak memory of a process never falls. What the in-memory store takes for 100,000
 //! documents is measured without files, so that it can be told from what the sync takes.
 //!
-//! `cargo bench --profile dev --workspace --all-features --bench scale [-- FILES]`
+//! `cargo bench --profile dev --all-features --bench scale [-- FILES]`; one part alone: `-- files memory FILES`
 
 use std::{
     env,
@@ -21,10 +23,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::executor::block_on;
-use sensetree_core::{Chunk, Document, Embedder, Embedding, FileStamp, Store, memory::MemoryStore, testing::MockEmbedder};
-use sensetree_index::{DEFAULT_MAX_FILE_SIZE, Indexer, Report};
+use sensetree::{
+    Chunk, Document, Embedder, Embedding, FileStamp, Store,
+    index::{DEFAULT_MAX_FILE_SIZE, Indexer, Report},
+    memory::MemoryStore,
+    store::LanceStore,
+    testing::MockEmbedder,
+};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -32,50 +39,72 @@ const FILES: usize = 100_000;
 const LINE: &str = "2031-04-09T12:00:00Z INFO request served path=/notes/boiler.md status=200 ms=12\n";
 const MIB: u64 = 1024 * 1024;
 
+/// Each part, and the stores that it is measured with.
+const PARTS: &[(&str, &[&str])] = &[
+    ("store", &["memory"]),
+    ("files", &["memory", "lance"]),
+    ("huge-log", &["memory", "lance"]),
+    ("large-log", &["memory", "lance"]),
+    ("changes", &["lance"]),
+];
+
 fn main() -> Outcome {
     // Cargo passes options of its own.
     let arguments: Vec<String> = env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let count = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(FILES);
-    match arguments.first().map(String::as_str) {
-        Some("files") => files(count),
-        Some("store") => store(count),
-        Some("huge-log") => log(2 << 30),
-        Some("large-log") => log(DEFAULT_MAX_FILE_SIZE),
-        _ => {
-            for part in ["store", "files", "huge-log", "large-log"] {
-                println!("\n== {part}");
-                let status = Command::new(env::current_exe()?).args([part, &count.to_string()]).status()?;
-                assert!(status.success(), "{part} failed");
-            }
-            Ok(())
+    if let Some((part, store)) = arguments.first().zip(arguments.get(1)) {
+        return match part.as_str() {
+            "store" => store_alone(count),
+            "files" => files(&Desk::new(store)?, count),
+            "huge-log" => log(&Desk::new(store)?, 2 << 30),
+            "large-log" => log(&Desk::new(store)?, DEFAULT_MAX_FILE_SIZE),
+            "changes" => changes(&Desk::new(store)?),
+            other => Err(format!("there is no part {other}").into()),
+        };
+    }
+    for (part, stores) in PARTS {
+        for store in *stores {
+            println!("\n== {part}, {store}");
+            let status = Command::new(env::current_exe()?).args([part, store, &*count.to_string()]).status()?;
+            assert!(status.success(), "{part} failed");
         }
     }
+    Ok(())
 }
 
 /// Syncs a folder and says what it took.
 struct Desk {
     folder: TempDir,
+    // Beside the files.
+    _place: TempDir,
+    store: Arc<dyn Store>,
     indexer: Indexer,
+    runtime: Runtime,
 }
 
 impl Desk {
-    fn new() -> Outcome<Self> {
+    fn new(store: &str) -> Outcome<Self> {
+        let runtime = Runtime::new()?;
+        let (folder, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
         let embedder = Arc::new(MockEmbedder::new(16));
-        let store = Arc::new(MemoryStore::new(embedder.fingerprint().clone()));
-        Ok(Self { folder: tempfile::tempdir()?, indexer: Indexer::builder(embedder, store).build()? })
+        let store: Arc<dyn Store> = match store {
+            "lance" => Arc::new(runtime.block_on(LanceStore::open(place.path(), embedder.fingerprint()))?),
+            _ => Arc::new(MemoryStore::new(embedder.fingerprint().clone())),
+        };
+        let indexer = Indexer::builder(embedder, store.clone()).build()?;
+        Ok(Self { folder, _place: place, store, indexer, runtime })
     }
 
     fn sync(&self, what: &str) -> Outcome<(Report, Duration)> {
         let started = Instant::now();
-        let report = block_on(self.indexer.sync(&[self.folder.path()], |_| {}))?;
+        let report = self.runtime.block_on(self.indexer.sync(&[self.folder.path()], |_| {}))?;
         let took = started.elapsed();
         println!("\n{what}: {:.3} s, peak {} MiB\n{report}", took.as_secs_f64(), peak_mib());
         Ok((report, took))
     }
 }
 
-fn files(count: usize) -> Outcome {
-    let desk = Desk::new()?;
+fn files(desk: &Desk, count: usize) -> Outcome {
     for number in 0..count {
         let folder = desk.folder.path().join(format!("old/{:02}/{:03}", number % 10, number % 1000));
         fs::create_dir_all(&folder)?;
@@ -114,7 +143,8 @@ fn files(count: usize) -> Outcome {
 }
 
 /// The documents that `files` makes, by hand.
-fn store(count: usize) -> Outcome {
+fn store_alone(count: usize) -> Outcome {
+    let runtime = Runtime::new()?;
     let embedder = MockEmbedder::new(16);
     let store = MemoryStore::new(embedder.fingerprint().clone());
     println!("peak before {} MiB", peak_mib());
@@ -124,15 +154,14 @@ fn store(count: usize) -> Outcome {
         let stamp = FileStamp { hash: "0".repeat(64), ..FileStamp::default() };
         let path = format!("/home/person/old/{:02}/{:03}/note-{number}.md", number % 10, number % 1000);
         let document = Document::new(path).with_chunk(chunk).with_stamp(stamp);
-        block_on(store.commit(vec![document], &[]))?;
+        runtime.block_on(store.commit(vec![document], &[]))?;
     }
     println!("{count} documents in memory: peak {} MiB", peak_mib());
     Ok(())
 }
 
 /// A log of so many bytes: lines up to the size cap, and a hole after that.
-fn log(bytes: u64) -> Outcome {
-    let desk = Desk::new()?;
+fn log(desk: &Desk, bytes: u64) -> Outcome {
     let mut file = File::create(desk.folder.path().join("server.log"))?;
     let text = LINE.repeat((MIB / LINE.len() as u64) as usize);
     for _ in 0..bytes.min(DEFAULT_MAX_FILE_SIZE) / text.len() as u64 {
@@ -144,6 +173,28 @@ fn log(bytes: u64) -> Outcome {
     println!("a log of {} MiB; peak before {} MiB", file.metadata()?.len() / MIB, peak_mib());
     let (report, _) = desk.sync("new")?;
     assert_eq!(report.new, 1);
+    Ok(())
+}
+
+/// What a file that is saved again and again leaves in the store.
+fn changes(desk: &Desk) -> Outcome {
+    for number in 0..20 {
+        fs::write(desk.folder.path().join(format!("{number}.md")), format!("# Note {number}\n\n{}", "words of it ".repeat(200)))?;
+    }
+    let started = Instant::now();
+    for round in 0..=1000 {
+        let name = format!("{}.md", round % 20);
+        fs::write(desk.folder.path().join(name), format!("# Note {round}\n\n{}", "other words ".repeat(200)))?;
+        desk.runtime.block_on(desk.indexer.sync(&[desk.folder.path()], |_| {}))?;
+        if round % 100 == 0 {
+            let stats = desk.runtime.block_on(desk.store.stats())?;
+            let seconds = started.elapsed().as_secs_f64();
+            println!(
+                "{round} changes in {seconds:.1} s: {} chunks, {} versions, {} bytes",
+                stats.chunks, stats.versions, stats.bytes
+            );
+        }
+    }
     Ok(())
 }
 
