@@ -46,8 +46,12 @@ class Side:
         self.ready = self._read()
 
     def once(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            # It ended since its last answer; why is told below.
+            pass
         self.answers.append(self._read())
 
     def _read(self):
@@ -59,7 +63,10 @@ class Side:
         return json.loads(line)
 
     def stop(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         self.process.wait()
 
     def seconds(self):
@@ -178,9 +185,10 @@ class Table:
 def embedding(table, options, data):
     """Texts per second. Every side embeds all texts in each round."""
     texts, count = data.texts, data.count
-    commands = {}
+    sides = {}
+    # One precision after the other: batches of 256 keep several GB for as long as their side is loaded.
     for precision in ("fp32", "int8"):
-        commands |= {
+        commands = {
             f"sensetree {precision}": rival("embed", "sensetree", precision, data.model, texts),
             f"fastembed crate {precision}": rival("embed", "fastembed", precision, data.model, texts),
             f"fastembed Python {precision}": python("embed.py", "fastembed", precision, data.model, texts),
@@ -188,7 +196,7 @@ def embedding(table, options, data):
             f"by hand, single texts {precision}": rival("embed", "by-hand-singles", precision, data.model, texts),
             f"by hand, batches of 8 {precision}": rival("embed", "by-hand-batches", precision, data.model, texts),
         }
-    sides = in_turn(commands, options.rounds)
+        sides |= in_turn(commands, options.rounds)
     table.raw += [{"part": "embedding", "side": name, "seconds": s.seconds()} for name, s in sides.items() if isinstance(s, Side)]
     rates = {}
     for name, side in sides.items():

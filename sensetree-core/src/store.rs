@@ -33,6 +33,9 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// The `limit` chunks nearest to `vector` by cosine among those that `filter` lets through, best first, ties by
     /// [`ChunkId`](crate::ChunkId). Scores are `1 − cosine distance`, clamped to [0, 1], raw. Fewer only when there are no more.
     ///
+    /// A store may search large numbers of chunks approximately, and says from which size on; then one of the nearest may be missing,
+    /// but scores are true ones.
+    ///
     /// # Errors
     /// [`Error::InvalidEmbedding`](crate::Error::InvalidEmbedding) when the dimension differs from the store's.
     async fn nearest(&self, vector: &Embedding, filter: &Filter, limit: usize) -> Result<Vec<Hit>>;
