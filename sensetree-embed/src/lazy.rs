@@ -118,36 +118,13 @@ mod tests {
         assert_eq!(loads.load(SeqCst), 1);
     }
 
-    /// An embedder to which every word is a token.
-    #[derive(Debug)]
-    struct ByWords(MockEmbedder);
-
-    #[async_trait]
-    impl Embedder for ByWords {
-        fn fingerprint(&self) -> &Fingerprint {
-            self.0.fingerprint()
-        }
-
-        async fn embed_query(&self, text: &str) -> Result<Embedding> {
-            self.0.embed_query(text).await
-        }
-
-        async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>> {
-            self.0.embed_passages(texts).await
-        }
-
-        async fn token_counter(&self) -> Result<Option<TokenCounter>> {
-            Ok(Some(TokenCounter::new(|text| text.split_whitespace().count())))
-        }
-    }
-
     #[tokio::test]
     async fn tokens_are_counted_by_what_it_loads() {
         let (without, loads) = lazy(MockEmbedder::new(64).fingerprint().clone());
         assert!(without.token_counter().await.expect("it loads").is_none());
         assert_eq!(loads.load(SeqCst), 1);
         let fingerprint = MockEmbedder::new(64).fingerprint().clone();
-        let with = Arc::new(LazyEmbedder::new(fingerprint, || async { Ok(ByWords(MockEmbedder::new(64))) }));
+        let with = Arc::new(LazyEmbedder::new(fingerprint, || async { Ok(MockEmbedder::new(64).counting_words()) }));
         let counter = with.token_counter().await.expect("it loads").expect("it counts");
         assert_eq!(counter.count("the boiler was serviced"), 4);
     }

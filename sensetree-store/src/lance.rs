@@ -77,7 +77,8 @@ const CACHE_BYTES: (usize, usize) = (512 << 20, 128 << 20);
 ///   running fails, and can be repeated.
 ///
 /// It is what keeps searches fast: without it every search reads all new rows. While indexes are built, which takes most of its
-/// time, searches and writes go on; writers wait while files are merged or versions forgotten. Two that maintain take turns.
+/// time, searches and writes go on; writers wait while files are merged or versions forgotten. Two that maintain take
+/// turns; who waited ten minutes for the other gets an error, and nothing is lost.
 pub struct LanceStore {
     path: PathBuf,
     fingerprint: Fingerprint,

@@ -5,24 +5,31 @@ use std::{
 
 use async_trait::async_trait;
 
-use crate::{Embedder, Embedding, Error, Fingerprint, Reranker, Result, ScoreScale, text::fold};
+use crate::{Embedder, Embedding, Error, Fingerprint, Reranker, Result, ScoreScale, TokenCounter, text::fold};
 
 /// Embeds by the words of a text: texts that share words are near each other. Deterministic, no model.
 #[derive(Debug, Clone)]
 pub struct MockEmbedder {
     fingerprint: Fingerprint,
+    counts_words: bool,
 }
 
 impl MockEmbedder {
     /// An embedder with vectors of `dimension` values; at least 2.
     pub fn new(dimension: usize) -> Self {
-        Self { fingerprint: Fingerprint::new("mock-embedder", dimension.max(2)) }
+        Self { fingerprint: Fingerprint::new("mock-embedder", dimension.max(2)), counts_words: false }
     }
 
     /// The same under another name, so with another fingerprint.
     #[must_use]
     pub fn named(self, model: &str) -> Self {
-        Self { fingerprint: Fingerprint::new(model, self.fingerprint.dimension()) }
+        Self { fingerprint: Fingerprint::new(model, self.fingerprint.dimension()), ..self }
+    }
+
+    /// The same with a [`token_counter`](Embedder::token_counter), to which every word between white space is a token.
+    #[must_use]
+    pub fn counting_words(self) -> Self {
+        Self { counts_words: true, ..self }
     }
 
     fn embed(&self, text: &str) -> Result<Embedding> {
@@ -51,6 +58,10 @@ impl Embedder for MockEmbedder {
 
     async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>> {
         texts.iter().map(|text| self.embed(text)).collect()
+    }
+
+    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+        Ok(self.counts_words.then(|| TokenCounter::new(|text| text.split_whitespace().count())))
     }
 }
 
@@ -94,6 +105,10 @@ impl<E: Embedder> Embedder for RecordingEmbedder<E> {
         self.passages.lock().unwrap_or_else(PoisonError::into_inner).extend(texts.iter().map(|&text| text.to_owned()));
         self.inner.embed_passages(texts).await
     }
+
+    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+        self.inner.token_counter().await
+    }
 }
 
 /// Behaves like another embedder, but fails for every text that contains a given word.
@@ -131,6 +146,10 @@ impl<E: Embedder> Embedder for FailingEmbedder<E> {
     async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>> {
         texts.iter().try_for_each(|text| self.refuse(text))?;
         self.inner.embed_passages(texts).await
+    }
+
+    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
+        self.inner.token_counter().await
     }
 }
 

@@ -1,39 +1,15 @@
 //! Chunks that are measured in the embedder's tokens.
 
-use async_trait::async_trait;
-use sensetree_core::{ChunkUnit, Embedding, Error, Fingerprint, Result, TokenCounter};
+use sensetree_core::{ChunkUnit, Error};
 
 use super::*;
-
-/// To this embedder every word is a token.
-#[derive(Debug)]
-struct ByWords(MockEmbedder);
-
-#[async_trait]
-impl Embedder for ByWords {
-    fn fingerprint(&self) -> &Fingerprint {
-        self.0.fingerprint()
-    }
-
-    async fn embed_query(&self, text: &str) -> Result<Embedding> {
-        self.0.embed_query(text).await
-    }
-
-    async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Embedding>> {
-        self.0.embed_passages(texts).await
-    }
-
-    async fn token_counter(&self) -> Result<Option<TokenCounter>> {
-        Ok(Some(TokenCounter::new(words)))
-    }
-}
 
 fn words(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
 fn by_words(desk: &Desk) -> IndexerBuilder {
-    Indexer::builder(Arc::new(ByWords(MockEmbedder::new(64))), desk.store.clone()).chunk_unit(ChunkUnit::Tokens)
+    Indexer::builder(Arc::new(MockEmbedder::new(64).counting_words()), desk.store.clone()).chunk_unit(ChunkUnit::Tokens)
 }
 
 #[test]
