@@ -26,13 +26,13 @@ impl OnnxEmbedder {
         Self::load(&ModelFolder::open(path)?, &ModelOptions::default()).await
     }
 
-    /// Loads a model. The weights are read on a thread of their own.
+    /// Loads a model, with a thread for queries. The weights are read on a thread of their own.
     ///
     /// # Errors
     /// [`Error::Runtime`] without a usable ONNX Runtime, [`Error::Model`] naming the file that is missing or damaged.
     pub async fn load(folder: &ModelFolder, options: &ModelOptions) -> Result<Self> {
         let recipe = Recipe::read(folder)?;
-        let model = Arc::new(Model::load_elsewhere(folder, options).await?);
+        let model = Arc::new(Model::load_elsewhere(folder, &options.clone().with_query_thread()).await?);
         // The graph's declaration often leaves the dimension open; its output does not.
         let probe = embed(&model, &recipe, Urgency::Query, vec![String::from("dimension")]).await?;
         let fingerprint = Fingerprint::new(model.name(), probe[0].dimension())

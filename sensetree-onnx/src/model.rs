@@ -17,9 +17,11 @@ const LARGE_GRAPH: u64 = 500 << 20;
 /// Whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// Somebody waits for the answer: next in line.
+    /// A question: next in line, and on the thread for queries where there is one.
     Query,
-    /// Background work: after all queries.
+    /// One of many passages that are scored for somebody who waits: after all queries.
+    Candidate,
+    /// Background work: after everything else.
     Passage,
 }
 
@@ -29,6 +31,7 @@ pub struct ModelOptions {
     precision: Precision,
     threads: Option<NonZero<usize>>,
     max_tokens: Option<NonZero<usize>>,
+    query_thread: bool,
 }
 
 impl ModelOptions {
@@ -39,13 +42,21 @@ impl ModelOptions {
         self
     }
 
-    /// How many threads inference of passages may use. Default: as many as the machine runs at once.
+    /// How many threads inference may use, not counting [that for queries](Self::with_query_thread). Default: as many as the machine
+    /// runs at once.
     ///
-    /// Each is a session of its own that runs one text at a time. One more thread with a session answers queries only, so that they
-    /// don't wait for the end of a passage. Graphs above 500 MiB run as one session of many threads for both.
+    /// Each is a session of its own that runs one text at a time; only graphs above 500 MiB run as one session of many threads.
     #[must_use]
     pub fn with_threads(mut self, threads: NonZero<usize>) -> Self {
         self.threads = Some(threads);
+        self
+    }
+
+    /// One more thread, with a session of its own, that takes queries only, so that they don't wait for the end of a passage. Graphs above
+    /// 500 MiB have none. Default: none; embedders ask for it.
+    #[must_use]
+    pub fn with_query_thread(mut self) -> Self {
+        self.query_thread = true;
         self
     }
 
@@ -88,8 +99,8 @@ impl Model {
         let (sessions, threads_each) = if is_large { (1, threads) } else { (threads, 1) };
         let weights = PrepackedWeights::new();
         let mut takes = vec![Takes::Everything; sessions];
-        if !is_large {
-            takes.push(Takes::UrgentOnly);
+        if options.query_thread && !is_large {
+            takes.push(Takes::Queries);
         }
         let graph = |takes| Ok((Graph::load(folder, &graph_file, threads_each, &weights)?, takes));
         let graphs = takes.into_iter().map(graph).collect::<Result<Vec<_>>>()?;
@@ -145,7 +156,7 @@ impl Model {
         work: impl FnOnce(&mut Graph, &TextTokenizer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let tokenizer = self.tokenizer.clone();
-        let answer = self.workers.submit(urgency == Urgency::Query, move |graph| work(graph, &tokenizer));
+        let answer = self.workers.submit(urgency, move |graph| work(graph, &tokenizer));
         match answer.await {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => Err(Error::contract(&self.name, format!("it panicked: {panic}"))),

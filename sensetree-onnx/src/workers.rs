@@ -8,10 +8,12 @@ use std::{
     thread::JoinHandle,
 };
 
+use crate::Urgency;
+
 /// Work for whichever thread is free first.
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// Each thread owns one state of type `S`; urgent jobs overtake the others, and may have a thread that does nothing else.
+/// Each thread owns one state of type `S`; more urgent jobs overtake others, and the most urgent may have a thread that does nothing else.
 #[derive(Debug)]
 pub(crate) struct Workers<S> {
     shared: Arc<Shared<S>>,
@@ -27,19 +29,32 @@ struct Shared<S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     Everything,
-    UrgentOnly,
+    Queries,
 }
 
 struct Queue<S> {
-    urgent: VecDeque<Job<S>>,
-    patient: VecDeque<Job<S>>,
+    queries: VecDeque<Job<S>>,
+    candidates: VecDeque<Job<S>>,
+    passages: VecDeque<Job<S>>,
     ended: bool,
+}
+
+impl<S> Queue<S> {
+    fn of(&mut self, urgency: Urgency) -> &mut VecDeque<Job<S>> {
+        match urgency {
+            Urgency::Query => &mut self.queries,
+            Urgency::Candidate => &mut self.candidates,
+            Urgency::Passage => &mut self.passages,
+        }
+    }
 }
 
 impl<S> std::fmt::Debug for Shared<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let queue = self.lock();
-        f.debug_struct("Queue").field("urgent", &queue.urgent.len()).field("patient", &queue.patient.len()).finish()
+        let (queries, candidates, passages) = (queue.queries.len(), queue.candidates.len(), queue.passages.len());
+        let mut text = f.debug_struct("Queue");
+        text.field("queries", &queries).field("candidates", &candidates).field("passages", &passages).finish()
     }
 }
 
@@ -55,12 +70,11 @@ impl<S> Shared<S> {
             if queue.ended {
                 return None;
             }
-            if let Some(job) = queue.urgent.pop_front() {
-                return Some(job);
-            }
-            if takes == Takes::Everything
-                && let Some(job) = queue.patient.pop_front()
-            {
+            let urgencies: &[Urgency] = match takes {
+                Takes::Everything => &[Urgency::Query, Urgency::Candidate, Urgency::Passage],
+                Takes::Queries => &[Urgency::Query],
+            };
+            if let Some(job) = urgencies.iter().find_map(|&urgency| queue.of(urgency).pop_front()) {
                 return Some(job);
             }
             queue = self.work_or_end.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +85,7 @@ impl<S> Shared<S> {
 impl<S: Send + 'static> Workers<S> {
     /// One thread for each state.
     pub(crate) fn start(name: &str, states: Vec<(S, Takes)>) -> std::io::Result<Self> {
-        let queue = Queue { urgent: VecDeque::new(), patient: VecDeque::new(), ended: false };
+        let queue = Queue { queries: VecDeque::new(), candidates: VecDeque::new(), passages: VecDeque::new(), ended: false };
         let shared = Arc::new(Shared { queue: Mutex::new(queue), work_or_end: Condvar::new() });
         // Built before the threads, so that a failure to start one ends those that run.
         let mut workers = Self { shared, threads: Vec::new() };
@@ -91,7 +105,7 @@ impl<S: Send + 'static> Workers<S> {
     /// the time a thread is free is not done.
     pub(crate) fn submit<T: Send + 'static>(
         &self,
-        urgent: bool,
+        urgency: Urgency,
         work: impl FnOnce(&mut S) -> T + Send + 'static,
     ) -> futures::channel::oneshot::Receiver<Result<T, String>> {
         let (sender, receiver) = futures::channel::oneshot::channel();
@@ -103,11 +117,7 @@ impl<S: Send + 'static> Workers<S> {
             }
         });
         let mut queue = self.shared.lock();
-        if urgent {
-            queue.urgent.push_back(job)
-        } else {
-            queue.patient.push_back(job)
-        }
+        queue.of(urgency).push_back(job);
         drop(queue);
         // All, since the one that would be woken may not take this kind of work.
         self.shared.work_or_end.notify_all();
@@ -120,10 +130,10 @@ impl<S> Drop for Workers<S> {
     fn drop(&mut self) {
         let mut queue = self.shared.lock();
         queue.ended = true;
-        let (urgent, patient) = (std::mem::take(&mut queue.urgent), std::mem::take(&mut queue.patient));
+        let waiting = [Urgency::Query, Urgency::Candidate, Urgency::Passage].map(|urgency| std::mem::take(queue.of(urgency)));
         drop(queue);
         // Outside the lock: dropping a job wakes whoever waits for it.
-        drop((urgent, patient));
+        drop(waiting);
         self.shared.work_or_end.notify_all();
         for thread in self.threads.drain(..) {
             // A worker thread never panics: jobs are caught.
@@ -147,28 +157,35 @@ mod tests {
     fn urgent_work_overtakes_what_waits_and_dropped_work_is_not_done() {
         let workers = Workers::start("test", vec![(Vec::<u32>::new(), Takes::Everything)]).expect("a thread starts");
         let (go, gate) = mpsc::channel::<()>();
-        let first = workers.submit(false, move |_| gate.recv().expect("the test opens the gate"));
-        let patient = workers.submit(false, |seen| seen.push(1));
-        drop(workers.submit(false, |seen| seen.push(99)));
-        let urgent = workers.submit(true, |seen| seen.push(2));
-        let seen = workers.submit(false, |seen| seen.clone());
+        let first = workers.submit(Urgency::Passage, move |_| gate.recv().expect("the test opens the gate"));
+        let patient = workers.submit(Urgency::Passage, |seen| seen.push(1));
+        drop(workers.submit(Urgency::Passage, |seen| seen.push(99)));
+        let candidate = workers.submit(Urgency::Candidate, |seen| seen.push(3));
+        let urgent = workers.submit(Urgency::Query, |seen| seen.push(2));
+        let seen = workers.submit(Urgency::Passage, |seen| seen.clone());
         go.send(()).expect("the worker waits");
         block_on(async {
             first.await.expect("the worker answers").expect("no panic");
             urgent.await.expect("the worker answers").expect("no panic");
+            candidate.await.expect("the worker answers").expect("no panic");
             patient.await.expect("the worker answers").expect("no panic");
-            assert_eq!(seen.await.expect("the worker answers"), Ok(vec![2, 1]));
+            assert_eq!(seen.await.expect("the worker answers"), Ok(vec![2, 3, 1]));
         });
     }
 
     #[test]
-    fn urgent_work_need_not_wait_for_the_end_of_other_work() {
-        let workers = Workers::start("test", vec![((), Takes::Everything), ((), Takes::UrgentOnly)]).expect("threads start");
+    fn a_query_need_not_wait_for_the_end_of_other_work() {
+        let workers = Workers::start("test", vec![((), Takes::Everything), ((), Takes::Queries)]).expect("threads start");
         let (go, gate) = mpsc::channel::<()>();
-        let first = workers.submit(false, move |()| gate.recv().expect("the test opens the gate"));
-        let mut waiting = workers.submit(false, |()| ());
-        block_on(workers.submit(true, |()| ())).expect("the worker answers").expect("no panic");
-        assert_eq!(waiting.try_recv().expect("the worker lives"), None, "only urgent work overtakes");
+        let (started, has_started) = mpsc::channel();
+        let first = workers.submit(Urgency::Passage, move |()| {
+            started.send(()).expect("the test waits for it");
+            gate.recv().expect("the test opens the gate")
+        });
+        has_started.recv().expect("a thread is free");
+        let mut waiting = workers.submit(Urgency::Candidate, |()| ());
+        block_on(workers.submit(Urgency::Query, |()| ())).expect("the worker answers").expect("no panic");
+        assert_eq!(waiting.try_recv().expect("the worker lives"), None, "the thread is for queries");
         go.send(()).expect("the worker waits");
         block_on(async {
             first.await.expect("the worker answers").expect("no panic");
@@ -179,8 +196,9 @@ mod tests {
     #[test]
     fn a_panic_is_an_answer_and_the_thread_lives_on() {
         let workers = Workers::start("test", vec![((), Takes::Everything)]).expect("a thread starts");
-        let panicked = block_on(workers.submit(false, |()| -> u32 { panic!("no such luck") })).expect("the worker answers");
+        let panicked =
+            block_on(workers.submit(Urgency::Passage, |()| -> u32 { panic!("no such luck") })).expect("the worker answers");
         assert_eq!(panicked, Err("no such luck".into()));
-        assert_eq!(block_on(workers.submit(false, |()| 7)).expect("the worker answers"), Ok(7));
+        assert_eq!(block_on(workers.submit(Urgency::Passage, |()| 7)).expect("the worker answers"), Ok(7));
     }
 }

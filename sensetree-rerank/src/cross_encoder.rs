@@ -58,6 +58,6 @@ impl Reranker for CrossEncoder {
             }
         };
         let passages = passages.iter().map(|&passage| passage.to_owned()).collect::<Vec<_>>();
-        self.model.run_each(Urgency::Query, passages, work).await
+        self.model.run_each(Urgency::Candidate, passages, work).await
     }
 }

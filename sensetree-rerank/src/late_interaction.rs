@@ -15,7 +15,8 @@ const SPECIAL_WEIGHT: f32 = 0.2;
 /// ```
 ///
 /// over the tokens `q` of the question and `p` of the passage. Special tokens weigh a fifth of the others. Weights by rarity among
-/// the passages gained nothing on ten collections, and without them a passage's score is its own, whatever it is compared with.
+/// the passages gained less on the collections that this was chosen on, and without them a passage's score is its own, whatever it is
+/// compared with.
 ///
 /// Needs no second model. Trained for single vectors, not for this, so it is best blended with the fused order.
 #[derive(Debug, Clone)]
@@ -68,7 +69,7 @@ impl Reranker for LateInteraction {
             let states = states(graph, &passage)?;
             Ok(question.score(&states))
         };
-        self.model.run_each(Urgency::Query, passages, work).await
+        self.model.run_each(Urgency::Candidate, passages, work).await
     }
 }
 
